@@ -1,1 +1,1 @@
-"""What YAML means: resources, steps, expressions, and the project they make."""
+"""The meaning of the YAML files: resources, steps, expressions and the project."""

@@ -26,7 +26,7 @@ from bbops.language.resources.task import Task
 from bbops.language.resources.test import Test
 from bbops.language.resources.trigger import Trigger
 from bbops.language.resources.webhook import Webhook
-from bbops.language.sql.types import Table as SqlTable
+from bbops.language.sql.types import SqlTable
 from bbops.language.steps._own_actions import OwnAction
 from bbops.source.tree import BlobId, FilePath
 from bbops.source.yaml.document import Document, Map, Mark
@@ -34,12 +34,12 @@ from bbops.source.yaml.document import Document, Map, Mark
 M = TypeVar("M", bound=Model)
 Authentication = Literal["None", "JWT", "API Key", "Optional"]
 OPEN: Final = frozenset({"None", "Optional"})
-"""What lets a request pass that does not say who asks."""
+"""The `authentication` values that accept anonymous requests."""
 
 
 @dataclass(frozen=True)
 class Resource(Generic[M]):
-    """One file: its name, what it says, and where each word of it stands."""
+    """One file: its name, its content, and the places of its keys and values."""
 
     kind: str
     name: str
@@ -49,7 +49,7 @@ class Resource(Generic[M]):
     document: Document
 
     def place(self, *path: str | int, key: bool = False) -> Place:
-        """Return where a value begins, or its nearest parent; with `key`, where its key does."""
+        """Return the place of a value or of its nearest existing parent; with `key`, of its key."""
         return place(self.file, self.document, path, key=key)
 
     def at(self, mark: Mark | None, offset: int = 0) -> Place:
@@ -62,9 +62,9 @@ class Resource(Generic[M]):
 def place(
     file: str, document: Document, path: tuple[str | int, ...], *, key: bool = False
 ) -> Place:
-    """Return where the value at a key path stands; with `key`, its key.
+    """Return the place of the value at a key path; with `key`, of its key.
 
-    Parts of the path that the document does not have are left out.
+    Parts of the path that are missing in the document are left out.
     """
     node, found = document.root, None
     for part in path:
@@ -79,10 +79,10 @@ def place(
 
 @dataclass(frozen=True, slots=True)
 class OnDead:
-    """A function that runs when a job of some work, such as `triggers/order-paid`, is dead.
+    """A function that runs after a job of some work, such as `triggers/order-paid`, is dead.
 
     Attributes:
-        renamed_from: the work's name before; empty for none.
+        renamed_from: the earlier name of the work; empty if it was never renamed.
     """
 
     work: str
@@ -91,13 +91,13 @@ class OnDead:
 
 
 def function_of(endpoint: Resource[Endpoint]) -> str:
-    """Return the name of the function that an endpoint runs, also of its own steps."""
+    """Return the name of the function that an endpoint runs, also for its own steps."""
     return endpoint.model.function or f"{INLINE}{endpoint.name}"
 
 
 @dataclass(frozen=True)
 class Route:
-    """An endpoint with what its channel gives it."""
+    """An endpoint with the settings of its channel."""
 
     endpoint: Resource[Endpoint]
     channel: Resource[Channel] | None
@@ -108,45 +108,45 @@ class Route:
 
     @property
     def roles(self) -> frozenset[str] | None:
-        """The roles of which a user needs one; None for every user, and where there is none."""
+        """The roles of which a user needs one; None for every user, and without authentication."""
         return frozenset(found) if (found := self._either("roles")) else None
 
     @property
     def rate_limit(self) -> RateLimit | None:
-        """How many requests one client may make; None for any number."""
+        """The limit for the requests of one client; None for no limit."""
         found: RateLimit | None = self._either("rate_limit")
         return found if found is not None and found.limit else None
 
     @property
     def counts_alone(self) -> bool:
-        """Whether its limit is its own; else it is shared with the other routes of its channel."""
+        """Whether the limit is its own, or shared with the other routes of its channel."""
         return self.endpoint.model.rate_limit is not None
 
     @property
     def max_body(self) -> str | None:
-        """How large a body may be."""
+        """The largest size of a body."""
         found: str | None = self._either("max_body")
         return found
 
     @property
     def timeout(self) -> str | None:
-        """How long an answer may take."""
+        """The longest time for a response."""
         found: str | None = self._either("timeout")
         return found
 
     @property
     def history(self) -> History | None:
-        """What is recorded of its requests."""
+        """The settings for recorded requests."""
         found: History | None = self._either("history")
         return found
 
     def _either(self, name: str) -> Any:
-        """Return what the endpoint says, else what its channel does."""
+        """Return the setting of the endpoint, else of its channel."""
         own = getattr(self.endpoint.model, name)
         return own if own is not None or self.channel is None else getattr(self.channel.model, name)
 
     def saying(self, key: str) -> Resource[Any]:
-        """Return the file that says a key of it: its own, else its channel's."""
+        """Return the file that sets a key: the endpoint's own, else its channel's."""
         is_own = self.channel is None or key in self.endpoint.document.root
         return self.endpoint if is_own or self.channel is None else self.channel
 
@@ -157,7 +157,7 @@ class Route:
 
     @property
     def code_place(self) -> Place:
-        """Where it stands what the endpoint runs."""
+        """The place of the code that the endpoint runs."""
         is_inline = "function" not in self.endpoint.document.root
         return self.endpoint.place("steps" if is_inline else "function")
 
@@ -171,16 +171,16 @@ class Route:
 class Project:
     """Every resource by its name.
 
-    `resources` has those of each folder by their names, in the order in which kinds are shown;
-    `broken` are (folder, name) of files that are there but could not be read, `mended` the files
-    that were read as they were meant; a project that is published has none of either. `cruds` are
-    the files of `endpoints/` about tables, which have become some of the endpoints and functions.
+    `resources` has the resources of each folder by their names, in the order in which kinds are
+    shown; `broken` are (folder, name) of files that could not be read, `repaired` the files that
+    were read after a repair of their text; a published project has none of either. `cruds` are the
+    files of `endpoints/` about tables, which have become some of the endpoints and functions.
     """
 
     settings: Resource[Settings]
     resources: Mapping[str, Mapping[str, Resource[Any]]]
     broken: frozenset[tuple[str, str]] = frozenset()
-    mended: frozenset[str] = frozenset()
+    repaired: frozenset[str] = frozenset()
     cruds: Mapping[str, Resource[Crud]] = field(default_factory=dict)
 
     def having(self, folder: str, named: Mapping[str, Resource[Any]]) -> Self:
@@ -189,7 +189,7 @@ class Project:
 
     @property
     def every(self) -> Iterator[Resource[Any]]:
-        """Every resource, the project itself first; also those that files about tables became."""
+        """Every resource, the project itself first; also resources made of files about tables."""
         yield self.settings
         for named in self.resources.values():
             yield from named.values()
@@ -197,90 +197,97 @@ class Project:
 
     @property
     def tables(self) -> Mapping[str, Resource[Table]]:
-        """Those of `tables/`."""
+        """The tables by their names."""
         return self.resources["tables"]
 
     @cached_property
     def functions(self) -> Mapping[str, Resource[Function]]:
-        """Those of `functions/`, and the steps of endpoints by names that no file has."""
+        """The functions by their names, and the steps of endpoints under names that no file has."""
         found: dict[str, Resource[Function]] = {**self.resources["functions"]}
-        for one in self.endpoints.values():
-            if one.model.inline is not None:
-                name = function_of(one)
+        for endpoint in self.endpoints.values():
+            if endpoint.model.inline is not None:
+                name = function_of(endpoint)
                 found[name] = Resource(
-                    "function", name, one.file, one.blob, one.model.inline, one.document
+                    "function",
+                    name,
+                    endpoint.file,
+                    endpoint.blob,
+                    endpoint.model.inline,
+                    endpoint.document,
                 )
         return found
 
     @cached_property
     def inline(self) -> frozenset[str]:
-        """The endpoints that have steps of their own."""
-        return frozenset(name for name, one in self.endpoints.items() if one.model.steps)
+        """The endpoints with steps of their own."""
+        return frozenset(name for name, endpoint in self.endpoints.items() if endpoint.model.steps)
 
     @property
     def endpoints(self) -> Mapping[str, Resource[Endpoint]]:
-        """Those of `endpoints/`."""
+        """The endpoints by their names."""
         return self.resources["endpoints"]
 
     @property
     def channels(self) -> Mapping[str, Resource[Channel]]:
-        """Those of `channels/`."""
+        """The channels by their names."""
         return self.resources["channels"]
 
     @property
     def tasks(self) -> Mapping[str, Resource[Task]]:
-        """Those of `tasks/`."""
+        """The tasks by their names."""
         return self.resources["tasks"]
 
     @property
     def triggers(self) -> Mapping[str, Resource[Trigger]]:
-        """Those of `triggers/`."""
+        """The triggers by their names."""
         return self.resources["triggers"]
 
     @property
     def webhooks(self) -> Mapping[str, Resource[Webhook]]:
-        """Those of `webhooks/`."""
+        """The webhooks by their names."""
         return self.resources["webhooks"]
 
     @property
     def realtime(self) -> Mapping[str, Resource[Realtime]]:
-        """Those of `realtime/`."""
+        """The files of `realtime/` by their names."""
         return self.resources["realtime"]
 
     @property
     def agents(self) -> Mapping[str, Resource[Agent]]:
-        """Those of `agents/`."""
+        """The agents by their names."""
         return self.resources["agents"]
 
     @cached_property
     def addons(self) -> Mapping[str, Resource[Addon | OwnAddon]]:
-        """Those of `addons/`: of the catalog, and the project's own."""
+        """The addons by their names: addons of the catalog, and the project's own."""
         every = self.resources["addons"].items()
-        return {name: one for name, one in every if "/" not in name}
+        return {name: addon for name, addon in every if "/" not in name}
 
     @cached_property
     def own_steps(self) -> Mapping[str, Mapping[str, Resource[OwnStep]]]:
-        """The steps of the project's own addons, by these."""
+        """The steps of the project's own addons, by addon and name."""
         found: dict[str, dict[str, Resource[OwnStep]]] = {
-            name: {} for name, one in self.addons.items() if isinstance(one.model, OwnAddon)
+            name: {}
+            for name, resource in self.addons.items()
+            if isinstance(resource.model, OwnAddon)
         }
-        for name, one in self.resources["addons"].items():
+        for name, resource in self.resources["addons"].items():
             addon, slash, step = name.partition("/")
             if slash and addon in found:
-                found[addon][step] = one
+                found[addon][step] = resource
         return found
 
     @cached_property
     def steps_by_addon(self) -> Mapping[str, Mapping[str, OwnAction]]:
-        """What each step of the project's own addons takes and gives, by addon and name."""
+        """The declared steps of the project's own addons, by addon and name."""
         return {
-            addon: {name: one.model.action for name, one in steps.items()}
+            addon: {name: step.model.action for name, step in steps.items()}
             for addon, steps in self.own_steps.items()
         }  # fmt: skip
 
     @cached_property
     def own_actions(self) -> Mapping[str, OwnAction]:
-        """What each step of the project's own addons takes and gives, by its key."""
+        """The declared steps of the project's own addons, by their keys."""
         return {
             f"{addon}.{name}": action
             for addon, steps in self.steps_by_addon.items() for name, action in steps.items()
@@ -288,21 +295,21 @@ class Project:
 
     @property
     def tests(self) -> Mapping[str, Resource[Test]]:
-        """Those of `tests/`."""
+        """The tests by their names."""
         return self.resources["tests"]
 
     @property
     def size(self) -> int:
-        """How many resources there are, the project itself among them."""
-        return len({one.file for one in self.every})
+        """The number of resources, with the project itself."""
+        return len({resource.file for resource in self.every})
 
     def named(self, kind: str) -> Mapping[str, Resource[Any]]:
-        """Return the resources of one of the kinds that steps name, by their names."""
+        """Return the resources of a kind that steps refer to, by their names."""
         return self.resources[f"{kind}s"]
 
     @cached_property
     def routes(self) -> tuple[Route, ...]:
-        """The routes of endpoints that say who may ask, by a channel that exists or themselves."""
+        """The routes of endpoints with a known authentication: their own, or their channel's."""
         return tuple(self._routes())
 
     def _routes(self) -> Iterator[Route]:
@@ -319,18 +326,18 @@ class Project:
             if authentication is None:
                 continue
             middleware = tuple(channel.model.middleware) if channel else ()
-            own = (one for one in endpoint.model.middleware if one not in middleware)
+            own = (before for before in endpoint.model.middleware if before not in middleware)
             middleware = (*middleware, *dict.fromkeys(own))
             yield Route(endpoint, channel, endpoint.model.method, path, authentication, middleware)
 
     @cached_property
     def sql_tables(self) -> dict[str, SqlTable]:
         """Each table as queries see it."""
-        return sql_tables({name: one.model for name, one in self.tables.items()})
+        return sql_tables({name: table.model for name, table in self.tables.items()})
 
     @cached_property
     def stored_tables(self) -> dict[str, SqlTable]:
-        """Each table as the database has it: events, topics and checks know no computed columns."""
+        """Each table as the database stores it, without computed columns: for events and topics."""
         return {name: table.stored for name, table in self.sql_tables.items()}
 
     def routes_of(self, function: str) -> tuple[Route, ...]:
@@ -347,28 +354,28 @@ class Project:
 
     @cached_property
     def callees(self) -> dict[str, tuple[str, ...]]:
-        """For each function the names of those that its steps call."""
-        return {name: one.model.callees for name, one in self.functions.items()}
+        """For each function, the names of the functions that its steps call."""
+        return {name: function.model.callees for name, function in self.functions.items()}
 
     @cached_property
     def started(self) -> dict[str, tuple[str, ...]]:
-        """For each function that jobs of `enqueue` run: the functions that enqueue it."""
+        """For each function that `enqueue` runs, the functions that enqueue it."""
         found: dict[str, tuple[str, ...]] = {}
-        for name, one in self.functions.items():
-            for function in dict.fromkeys(one.model.started):
+        for name, resource in self.functions.items():
+            for function in dict.fromkeys(resource.model.started):
                 found[function] = (*found.get(function, ()), name)
         return found
 
     @property
     def on_dead(self) -> Iterator[OnDead]:
-        """What runs when jobs are dead."""
+        """The functions that run after dead jobs."""
         named: tuple[Mapping[str, Resource[Any]], ...] = (self.triggers, self.tasks)
-        for one in (one for group in named for one in group.values()):
-            model, old = one.model, one.model.renamed_from
+        for resource in (resource for group in named for resource in group.values()):
+            model, old = resource.model, resource.model.renamed_from
             if model.on_dead is not None and model.enabled:
                 folder = model.folder
                 yield OnDead(
-                    f"{folder}/{one.name}", model.on_dead, f"{folder}/{old}" if old else ""
+                    f"{folder}/{resource.name}", model.on_dead, f"{folder}/{old}" if old else ""
                 )
         for name in sorted(self.started.keys() & self.functions.keys()):
             job = self.functions[name].model.job
@@ -377,11 +384,13 @@ class Project:
 
     @cached_property
     def callers(self) -> dict[str, str]:
-        """For each function that another one calls: the name of one that does."""
+        """For each function that is called by another one, the name of a caller."""
         return {callee: name for name, callees in self.callees.items() for callee in callees}
 
     @cached_property
     def middleware(self) -> frozenset[str]:
-        """Functions that run before others: of channels, endpoints, and realtime."""
+        """Functions that run before others: of channels, endpoints and realtime."""
         groups = (self.channels.values(), self.endpoints.values(), self.realtime.values())
-        return frozenset(name for group in groups for one in group for name in one.model.middleware)
+        return frozenset(
+            name for group in groups for resource in group for name in resource.model.middleware
+        )

@@ -1,4 +1,4 @@
-"""Shapes: what an input, a query or path parameters must look like."""
+"""Shapes: the declared fields of an input, a query or path parameters."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ USUAL_TYPES = {
     "blob": "binary", "bytea": "binary", "jsonb": "json", "any": "json", "map": "json",
     "array": "string[]", "uri": "url", "link": "url",
 }  # fmt: skip
-"""What other languages call a type, and what it is called here."""
+"""The types of other languages, and their names here."""
 
 _TYPE = re.compile(r"([a-z]+)(\[\])?(\?)?").fullmatch
 FieldName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}\??$")]
@@ -45,7 +45,7 @@ _RULES = {
 
 
 def check_type(written: str) -> str:
-    """Return a field's type as it is written, or refuse one that does not exist."""
+    """Return a field's type unchanged, or refuse an unknown type."""
     match = _TYPE(written)
     base = match[1] if match else written
     if base not in TYPES and written.removesuffix("?") not in {"", "list", "object"}:
@@ -60,12 +60,12 @@ def _type_hint(base: str, end: str) -> str:
     usual = USUAL_TYPES.get(base.lower())
     if usual:
         return did_you_mean(f"{base}{end}", f"{usual}{end}")
-    whole = [f"{one}{end}" for one in TYPES]
+    whole = [f"{type_}{end}" for type_ in TYPES]
     return suggest(f"{base}{end}", whole) or "one of: " + ", ".join(TYPES)
 
 
 def check_pattern(pattern: str) -> str:
-    """Return a regular expression, or refuse one that is not RE2."""
+    """Return a regular expression unchanged, or refuse it if it is not RE2."""
     try:
         compile_pattern(pattern)
     except FlowError as problem:
@@ -103,14 +103,14 @@ class Field(Model):
     @model_validator(mode="before")
     @classmethod
     def read_short_form(cls, data: Any) -> Any:
-        """Read `string[]?` as the long form does."""
+        """Read `string[]?` as its long form."""
         if isinstance(data, str):
             return {"type": data}
         return data
 
     @model_validator(mode="after")
     def check_parts(self) -> Field:
-        """Refuse what does not fit the type: parts, rules, a default that breaks them."""
+        """Refuse parts and rules that do not fit the type, and a default that breaks them."""
         base, many, _ = self.parts
         if self.like is not None:
             for key in ("type", "items", "fields"):
@@ -162,7 +162,7 @@ class Field(Model):
 
     @property
     def parts(self) -> tuple[str, bool, bool]:
-        """The base type, whether it is a list of it, and whether null is allowed."""
+        """The base type, whether it is a list, and whether null is allowed."""
         if not self.type:
             base = "list" if self.items is not None else "json"
             base = "object" if self.fields is not None else base
@@ -199,7 +199,7 @@ class Field(Model):
         return found
 
     def value_type(self, *, optional: bool, given: bool = False) -> Type:
-        """Return the type an expression sees; with `given` the one that a call hands over."""
+        """Return the type in expressions; with `given` the type of a call's argument."""
         base, many, nullable = self.parts
         if base == "list":
             found = list_of(
@@ -219,7 +219,7 @@ class Field(Model):
 
 
 Shape = dict[FieldName, Field]
-"""A map of names; `name?` may be left out."""
+"""A map of fields; `name?` is optional."""
 
 
 def shape_spec(shape: Shape) -> dict[str, Any]:
@@ -230,7 +230,7 @@ def shape_spec(shape: Shape) -> dict[str, Any]:
 
 
 def shape_types(shape: Shape, *, given: bool = False) -> dict[str, Type]:
-    """Return each field's type by its name; with `given` as a call hands it over."""
+    """Return each field's type by its name; with `given` as the type of a call's argument."""
     return {
         name.rstrip("?"): field.value_type(optional=name.endswith("?"), given=given)
         for name, field in shape.items()

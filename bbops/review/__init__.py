@@ -1,1 +1,1 @@
-"""What a change does, and to whom."""
+"""The effects of a change, and the people and clients that it concerns."""

@@ -7,7 +7,7 @@ from statistics import median
 from time import process_time
 
 from bbops.compiler.check import check
-from bbops.language.loading.load import Cache, load
+from bbops.language.loading.load import LoadCache, load
 from bbops.source.tree import MemoryTree
 from tests.bench.figures import Figure
 from tests.bench.project import ITEMS, endpoint
@@ -73,12 +73,12 @@ def project(functions: int) -> dict[str, str]:
 
 def measure(*, functions: int, rounds: int) -> list[Figure]:
     """Check a project whose files are read already, again and again."""
-    tree, cache = MemoryTree(project(functions)), Cache()
+    tree, cache = MemoryTree(project(functions)), LoadCache()
     _, *found = [_check(tree, cache) for _ in range(rounds + 1)]  # the first one imports
     return [Figure(f"checking the types of {functions:,} functions", median(found), "s", 1.0)]
 
 
-def _check(tree: MemoryTree, cache: Cache) -> float:
+def _check(tree: MemoryTree, cache: LoadCache) -> float:
     loaded = load(tree, cache)
     assert loaded.project is not None
     gc.collect()

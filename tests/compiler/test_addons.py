@@ -209,7 +209,7 @@ PLANTED = '''"""faxMachine: pages."""
 
 from __future__ import annotations
 
-from bbops.language.addons._base import Action, AddonKind, Setting, need
+from bbops.language.addons._base import AddonAction, AddonKind, Setting, need
 from bbops.language.expressions.types import TEXT
 from bbops.base.model import Model
 
@@ -222,6 +222,8 @@ class Config(Model):
 
 ADDON = AddonKind(
     "Fax", "Pages.", Config,
-    {"sendFax": Action("Send Fax", "Send a page.", (need("to"),), TEXT, "- faxMachine.sendFax:")},
+    {"sendFax": AddonAction(
+        "Send Fax", "Send a page.", (need("to"),), TEXT, "- faxMachine.sendFax:"
+    )},
 )
 '''

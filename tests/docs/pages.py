@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from bbops.interfaces.lsp.descriptions import is_run
 from bbops.interfaces.lsp.schema import field_schema, fields
-from bbops.language.addons._base import Action, AddonKind, Parameter
+from bbops.language.addons._base import AddonAction, AddonKind, Parameter
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.expressions.types import Type
 from bbops.language.loading.load import kinds
@@ -214,7 +214,7 @@ def addon_page(name: str, addon: AddonKind) -> str:
     )
 
 
-def action_text(key: str, action: Action, mark: str) -> str:
+def action_text(key: str, action: AddonAction, mark: str) -> str:
     """Return the section of one step of an addon."""
     rows = ["| parameter | takes | |", "| --- | --- | --- |"]
     rows += [f"| `{one.name}` | {taken(one)} | {words(one)} |" for one in action.parameters]

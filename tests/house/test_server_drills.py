@@ -89,7 +89,7 @@ ADDON = '''"""weather: what the sky is like."""
 from __future__ import annotations
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, Setting, need
+from bbops.language.addons._base import AddonAction, AddonKind, Secret, Setting, need
 from bbops.language.expressions.types import TEXT, map_of
 
 
@@ -105,7 +105,7 @@ ADDON = AddonKind(
     "What the sky is like.",
     Config,
     {
-        "readSky": Action(
+        "readSky": AddonAction(
             "Read Sky", "Say what the sky is like in a city.",
             (need("city", "text", "Its name"),),
             map_of({"sky": TEXT}, "the sky"),

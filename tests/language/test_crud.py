@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bbops.compiler.check import validate
-from bbops.language.loading.load import Cache, load
+from bbops.language.loading.load import LoadCache, load
 from bbops.source.tree import MemoryTree
 from tests.support.crud import TABLES, project_files
 
@@ -33,7 +33,7 @@ def test_places_are_in_the_action() -> None:
 
 
 def test_what_was_made_is_made_again_where_a_column_changes() -> None:
-    cache, files = Cache(), project_files()
+    cache, files = LoadCache(), project_files()
     before, same = (load(MemoryTree(files), cache).project for _ in range(2))
     other = TABLES["tables/notes.yaml"].replace("[open, closed]", "[open, closed, gone]")
     after = load(MemoryTree(files | {"tables/notes.yaml": other}), cache).project

@@ -9,7 +9,7 @@ import pytest
 from bbops.database.postgres.ddl import PostgresDdl
 from bbops.database.sqlite.ddl import SqliteDdl
 from bbops.interfaces.mcp.search import search
-from bbops.language.expressions.nodes import Binary, Choice, Compare, Index, Logic, Unary, walk
+from bbops.language.expressions.nodes import Binary, Choice, Compare, ItemAccess, Logic, Unary, walk
 from bbops.language.expressions.related import RELATED_WORDS
 from bbops.language.expressions.syntax import parse
 from bbops.language.expressions.windows import WINDOWS
@@ -41,7 +41,7 @@ def test_every_operator_of_the_syntax_has_an_entry() -> None:
     for node in walk(parse(ALL_OPERATORS)):
         if isinstance(node, Binary | Compare | Logic | Unary):
             found.add(node.op)
-        elif isinstance(node, Choice | Index):
+        elif isinstance(node, Choice | ItemAccess):
             found.add("if" if isinstance(node, Choice) else "[]")
     assert set(REFERENCE["operator"]) == found | {".", "?.", "|", "=>"}
 

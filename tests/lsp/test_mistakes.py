@@ -1,4 +1,4 @@
-"""`bbops lsp` underlines mistakes as they are typed, and forgets them when they are mended."""
+"""`bbops lsp` underlines mistakes as they are typed, and forgets them when they are repaired."""
 
 from __future__ import annotations
 

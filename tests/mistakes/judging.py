@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from bbops.base.diagnostics import Diagnostic
 from bbops.compiler.check import Cache, CheckedProject, check, validate
 from bbops.compiler.check._checked import check_again
-from bbops.language.loading.load import Cache as LoadCache
-from bbops.language.loading.load import load
+from bbops.language.loading.load import LoadCache, load
 from bbops.source.tree import MemoryTree
 from tests.mistakes.mutants import Mutant
 from tests.mistakes.sample import Sample

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from bbops.language.loading.load import Cache, kinds, load
+from bbops.language.loading.load import LoadCache, kinds, load
 from bbops.language.project import Project
 from bbops.language.resources.addon import addon_model
 from bbops.source.tree import MemoryTree
@@ -57,7 +57,7 @@ def read_sample(folder: Path) -> Sample:
         file: text for file, text in files.items()
         if file == "project.yaml" or file.partition("/")[0] in known
     }  # fmt: skip
-    loaded = load(MemoryTree(files), Cache())
+    loaded = load(MemoryTree(files), LoadCache())
     assert loaded.project is not None
     documents = {file: load_document(text.encode()) for file, text in files.items()}
     return Sample(folder.name, files, loaded.project, documents)

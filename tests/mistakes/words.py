@@ -52,7 +52,7 @@ def words(tree: s.Node) -> Iterator[Word]:
     """Yield every name of an expression."""
     for node in walk(tree):
         match node:
-            case s.Name(name=name, start=start) | s.Call(name=name, start=start):
+            case s.Name(name=name, start=start) | s.FunctionCall(name=name, start=start):
                 yield Word(name, start, node)
             case s.Member(name=name, name_start=start) | s.Filter(name=name, name_start=start):
                 yield Word(name, start, node)

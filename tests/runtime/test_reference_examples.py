@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
-from bbops.language.reference import Difference, Example, QueryExample, Sample, read_reference
+from bbops.language.reference import (
+    DatabaseDifference,
+    QueryExample,
+    Sample,
+    ValueExample,
+    read_reference,
+)
 from bbops.language.shape import TYPES
 from tests.support.postgres import DATABASES, place_of
 from tests.support.reference import FILES, insert_rows, select_books, store_and_read
@@ -60,7 +66,7 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 @pytest.mark.parametrize("example", EXAMPLES)
-def test_an_example_gives_its_result(plain: Bench, example: Example) -> None:
+def test_an_example_gives_its_result(plain: Bench, example: ValueExample) -> None:
     text = f"steps:\n  - return:\n      value: |-\n        ${{ {example.expression} }}\n"
     assert is_same(plain.run(text), example.result)
 
@@ -91,7 +97,9 @@ def test_a_function_of_queries_gives_its_results(bench: Bench, example: QueryExa
 
 
 @pytest.mark.parametrize("difference", DIFFERENCES)
-def test_the_databases_differ_as_the_entry_says(bench: Bench, difference: Difference) -> None:
+def test_the_databases_differ_as_the_entry_says(
+    bench: Bench, difference: DatabaseDifference
+) -> None:
     sample = difference.sample
     assert sample is not None
     wanted = sample.result if bench.database == "sqlite" else difference.on_postgres

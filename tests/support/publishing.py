@@ -17,7 +17,7 @@ import httpx
 
 from bbops.compiler.compile.release import build
 from bbops.database.migrate import rollout
-from bbops.database.migrate.rollout_plan import Plan
+from bbops.database.migrate.rollout_plan import RolloutPlan
 from bbops.interfaces.answers import Status
 from bbops.interfaces.client import Remote
 from bbops.source.git.place import find_repository
@@ -364,7 +364,7 @@ def _environment(process: Path) -> bytes:
         return b""
 
 
-def _is_done(planned: Plan) -> bool:
+def _is_done(planned: RolloutPlan) -> bool:
     return planned.is_done and not planned.is_behind
 
 

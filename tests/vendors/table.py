@@ -19,7 +19,7 @@ from typing import Any, Final
 from ruamel.yaml import YAML
 
 from bbops.compiler.check import validate
-from bbops.language.addons._base import Action, kinds
+from bbops.language.addons._base import AddonAction, kinds
 from bbops.runtime.vendors import find_steps
 from bbops.source.tree import MemoryTree
 from tests.conftest import ROOT, Files, with_function
@@ -220,7 +220,7 @@ def wrong_uses(addon: str, step: str) -> str:
     return ", ".join(dict.fromkeys(codes))
 
 
-def _changed(action: Action) -> Iterator[list[Mapping[str, Any]]]:
+def _changed(action: AddonAction) -> Iterator[list[Mapping[str, Any]]]:
     """Yield changes of parameters; None removes one. At least one change of each list is wrong."""
     yield [{"misspelt": 1}]
     for parameter in action.parameters:

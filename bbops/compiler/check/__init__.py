@@ -15,8 +15,7 @@ from bbops.compiler.check._checked import CheckedProject, check_again
 from bbops.compiler.check._frontend import check_frontend
 from bbops.compiler.check._known_folders import keep_known_folders
 from bbops.compiler.check._supported import check_supported
-from bbops.language.loading.load import Cache as LoadCache
-from bbops.language.loading.load import Loaded, load
+from bbops.language.loading.load import LoadCache, Loaded, load
 from bbops.language.project import Project
 from bbops.source.tree import Tree
 
@@ -55,7 +54,7 @@ def validate(
     rules = {*check(project), *check_frontend(project, tree)}
     unsupported = {
         one for one in check_supported(project, before.project)
-        if one.place.file not in project.mended
+        if one.place.file not in project.repaired
     }  # fmt: skip
     read = keep_known_folders(loaded.diagnostics, before.diagnostics)
     found = tuple(sorted({*read, *rules, *unsupported}))
@@ -92,7 +91,7 @@ def check(project: Project) -> tuple[Diagnostic, ...]:
     """
     checked = CheckedProject.of(project)
     found = {d for _, rule in members("bbops.compiler.check") for d in rule.check(checked)}
-    return tuple(_first(sorted(one for one in found if one.place.file not in project.mended)))
+    return tuple(_first(sorted(one for one in found if one.place.file not in project.repaired)))
 
 
 _ELSEWHERE: Final = frozenset({"long-claim"})

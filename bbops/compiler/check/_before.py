@@ -6,15 +6,15 @@ from collections.abc import Callable
 
 from bbops.base.names import title_of
 from bbops.compiler.check._resolved import ResolvedProject
-from bbops.language.expressions.known import Known
+from bbops.language.expressions.known import FlowFacts
 from bbops.language.expressions.types import ANY, joined
 from bbops.language.steps._base import variables
 
-LeftBy = Callable[[str], Known | None]
+LeftBy = Callable[[str], FlowFacts | None]
 """Gives what a middleware leaves behind; None while it is itself under check."""
 
 
-def known_before(project: ResolvedProject, name: str, left_by: LeftBy) -> tuple[Known, bool]:
+def known_before(project: ResolvedProject, name: str, left_by: LeftBy) -> tuple[FlowFacts, bool]:
     """Return what is known before a function's first step, and whether that is all.
 
     It is not where middleware could not be read as it stands. A variable that some way to the
@@ -28,7 +28,7 @@ def known_before(project: ResolvedProject, name: str, left_by: LeftBy) -> tuple[
         every = [project.functions[one] for one in project.middleware if one in project.functions]
         own = {*variables(project.functions[name].model.steps)}
         names = sorted({of for one in every for of in variables(one.model.steps)} - own)
-        return Known(dict.fromkeys(names, ANY)), True
+        return FlowFacts(dict.fromkeys(names, ANY)), True
     for way in to_it:
         ways.setdefault(way.before, f"{way.what} does not run the middleware that sets it")
     if name in project.callers:
@@ -41,19 +41,19 @@ def known_before(project: ResolvedProject, name: str, left_by: LeftBy) -> tuple[
 
 def _is_right(project: ResolvedProject, middleware: str) -> bool:
     function = project.functions.get(middleware)
-    return function is not None and function.file not in project.mended
+    return function is not None and function.file not in project.repaired
 
 
-def left_by_chain(project: ResolvedProject, chain: tuple[str, ...], left_by: LeftBy) -> Known:
+def left_by_chain(project: ResolvedProject, chain: tuple[str, ...], left_by: LeftBy) -> FlowFacts:
     """Return what middleware that runs one after the other leaves behind."""
-    found = Known()
+    found = FlowFacts()
     for middleware in chain:
         if middleware not in project.functions:
             continue
         left = left_by(middleware)
         if left is None:  # the two run before each other
             names = variables(project.functions[middleware].model.steps)
-            left = Known(dict.fromkeys(names, ANY))
+            left = FlowFacts(dict.fromkeys(names, ANY))
         for name in left.vars:
             found.set(name, left.variable(name))
         for name, why in left.unset.items():
@@ -62,8 +62,8 @@ def left_by_chain(project: ResolvedProject, chain: tuple[str, ...], left_by: Lef
     return found
 
 
-def _common(ends: list[tuple[str, Known]]) -> Known:
-    found = Known()
+def _common(ends: list[tuple[str, FlowFacts]]) -> FlowFacts:
+    found = FlowFacts()
     for name in dict.fromkeys(name for _, end in ends for name in {**end.vars, **end.unset}):
         lacking = next(((why, end) for why, end in ends if name not in end.vars), None)
         if lacking is None:

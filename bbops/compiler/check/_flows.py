@@ -13,7 +13,7 @@ from bbops.compiler.check._order import Graph, in_order
 from bbops.compiler.check._resolved import ResolvedProject
 from bbops.compiler.check._surroundings import arguments, asking, missing, readable
 from bbops.language.expressions.doubts import DOUBTS
-from bbops.language.expressions.known import Known, rejoined
+from bbops.language.expressions.known import FlowFacts, rejoined
 from bbops.language.expressions.scope import Scope, Watch
 from bbops.language.expressions.types import ANY, NEVER, NULL, SECRET, Type, concealed, join
 from bbops.language.project import Resource
@@ -58,7 +58,7 @@ class CheckedFlow:
     reads: frozenset[tuple[str, str]]
     inherits: frozenset[str]
     gives: Type
-    left: Known
+    left: FlowFacts
     own_reads: frozenset[tuple[str, str]]
 
 
@@ -234,7 +234,7 @@ class Flows:
         reads = frozenset(at.notes.reads)
         return CheckedFlow(scope, _told(found, private), reads, inherits, gives, left, reads)
 
-    def left_by(self, middleware: str) -> Known | None:
+    def left_by(self, middleware: str) -> FlowFacts | None:
         """Return what middleware leaves to what runs after it; None while it is under check."""
         flow = self.done.get(middleware)
         return flow.left if flow else None
@@ -277,14 +277,14 @@ def _next(known: Type, found: Type, attempt: int) -> Type:
     return concealed(ANY, by=[of])
 
 
-def _endings(at: Checking) -> tuple[Type, Known]:
+def _endings(at: Checking) -> tuple[Type, FlowFacts]:
     """Return what a function returns, and what is known where it ends without a value."""
     notes, end = at.notes, at.scope.known
     gives, leaves = list(notes.gives), list(notes.leaves)
     if not end.ended:
         gives.append(NULL)
         leaves.append(end)
-    left = rejoined([("", known) for known in leaves]) if leaves else Known(ended=True)
+    left = rejoined([("", known) for known in leaves]) if leaves else FlowFacts(ended=True)
     return reduce(join, gives, NEVER), left
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from bbops.base.diagnostics import Diagnostic
 from bbops.compiler.check._flows import WARNINGS
 from bbops.language.expressions.check import check_condition, check_value
-from bbops.language.expressions.known import Known
+from bbops.language.expressions.known import FlowFacts
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import ANY, Type
 from bbops.language.expressions.values import Bare, Expression, Value
@@ -31,7 +31,7 @@ class Outside:
     names: Mapping[str, Type]
     columns: Mapping[str, Type] | None = None
     table: str = ""
-    known: Known = field(default_factory=Known)
+    known: FlowFacts = field(default_factory=FlowFacts)
     missing: Mapping[str, str] = field(default_factory=dict)
     found: list[Diagnostic] = field(default_factory=list)
 

@@ -14,7 +14,7 @@ from bbops.compiler.check._roots import api_key_type, auth_type, env_type
 from bbops.compiler.check._ways import Way, find_ways
 from bbops.language.expressions.types import Type
 from bbops.language.project import Project
-from bbops.language.steps._ruled import Asking
+from bbops.language.steps._ruled import RuleCaller
 from bbops.language.steps._surroundings import SentWebhook, Topic
 
 
@@ -41,7 +41,7 @@ class ResolvedProject(Project):
         return self.ways.get(function, ())
 
     @cached_property
-    def asking_by_function(self) -> dict[str, Asking]:
+    def asking_by_function(self) -> dict[str, RuleCaller]:
         """Results of `_surroundings.asking`, by function."""
         return {}
 

@@ -14,7 +14,7 @@ from bbops.language.expressions.types import INTEGER, SECRET, TEXT, Type, list_o
 from bbops.language.project import Authentication, Resource
 from bbops.language.resources.function import Function
 from bbops.language.shape import Shape, shape_types
-from bbops.language.steps._ruled import Asking
+from bbops.language.steps._ruled import RuleCaller
 from bbops.language.steps._surroundings import Arguments, Hidden
 
 _ELSEWHERE = {
@@ -125,7 +125,7 @@ def _why_unsigned(project: ResolvedProject, name: str, authentication: Authentic
     return ""
 
 
-def asking(project: ResolvedProject, name: str) -> Asking:
+def asking(project: ResolvedProject, name: str) -> RuleCaller:
     """Return the callers of a function, also through other functions, as rules of tables see them.
 
     O(functions that lead to it) for the first time.
@@ -136,7 +136,7 @@ def asking(project: ResolvedProject, name: str) -> Asking:
     return known[name]
 
 
-def _find_asking(project: ResolvedProject, name: str) -> Asking:
+def _find_asking(project: ResolvedProject, name: str) -> RuleCaller:
     ways = project.ways_from(name)
     users, keys = ({way.authentication for way in ways} <= {one} for one in ("JWT", "API Key"))
     types = project.caller_types
@@ -144,7 +144,7 @@ def _find_asking(project: ResolvedProject, name: str) -> Asking:
     without = ""
     if lacking is not None:
         without = f"{lacking.what} {'may have' if _is_optional(lacking) else 'has'} none"
-    return Asking(
+    return RuleCaller(
         {
             "auth": types["auth"] if users else types["auth"].or_null(),
             "apiKey": types["apiKey"] if ways and keys else types["apiKey"].or_null(),

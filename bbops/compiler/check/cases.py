@@ -34,7 +34,7 @@ from bbops.language.expressions.values import (
 )
 from bbops.language.project import Resource, Route, function_of
 from bbops.language.resources.test import Case, Row, Test
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.language.steps._base import find_step_kind, step_kinds, variables
 
 _RESULT = {
@@ -85,7 +85,7 @@ def _unknown_table(
 
 
 def _row(
-    outside: Outside, test: Resource[Test], table: Table, row: Row, at: int
+    outside: Outside, test: Resource[Test], table: SqlTable, row: Row, at: int
 ) -> Iterator[Diagnostic]:
     path = ("data", table.name, at)
     for name, value in row.items():
@@ -109,7 +109,7 @@ def _row(
 
 
 def _option(
-    test: Resource[Test], column: Column, value: object, *path: str | int
+    test: Resource[Test], column: SqlColumn, value: object, *path: str | int
 ) -> Iterator[Diagnostic]:
     if column.enum and value not in column.enum:
         options = [str(one) for one in column.enum]
@@ -118,7 +118,7 @@ def _option(
         yield Diagnostic(test.place(*path), "unknown-option", message, hint)
 
 
-def _fits(column: Column, found: Type, value: Value) -> bool:
+def _fits(column: SqlColumn, found: Type, value: Value) -> bool:
     wanted = column.value_type
     if isinstance(value, Constant) and found.kind == "text":  # dates and the like are texts here
         return wanted.kind not in {"integer", "number", "boolean"}

@@ -32,7 +32,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
     """Yield what keeps files about tables from becoming endpoints."""
     tables = {name: one.model for name, one in project.tables.items()}
     for crud in project.cruds.values():
-        if crud.model.table not in tables or crud.file in project.mended:  # told elsewhere
+        if crud.model.table not in tables or crud.file in project.repaired:  # told elsewhere
             continue
         found = list(_of_file(project, crud, tables))
         yield from found

@@ -36,7 +36,7 @@ def _field(
                 suggest_resource(table, "tables", tables),
             )  # fmt: skip
         return
-    if project.tables[table].file in project.mended:
+    if project.tables[table].file in project.repaired:
         return
     column = column_of(like, tables)
     if column is None:

@@ -8,7 +8,7 @@ from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.language.project import Project
 from bbops.language.resources._sign_in import Provider
 from bbops.language.resources.project import Auth
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 
 CODE = "sign-in-provider"
 _TEXTS = frozenset(("string", "text"))
@@ -73,7 +73,7 @@ _HINTS = {
 }
 
 
-def _profile(project: Project, auth: Auth, table: Table) -> Iterator[Diagnostic]:
+def _profile(project: Project, auth: Auth, table: SqlTable) -> Iterator[Diagnostic]:
     """Yield columns that mean something else than `profile` says, and those nothing fills."""
     profile, columns, settings = auth.profile, table.columns, project.settings
     named = {

@@ -11,15 +11,15 @@ from bbops.compiler.check._before import left_by_chain
 from bbops.compiler.check._checked import CheckedProject
 from bbops.compiler.check._outside import Outside
 from bbops.compiler.check.triggers import calls_of, decides_alone
-from bbops.language.expressions.known import Known
+from bbops.language.expressions.known import FlowFacts
 from bbops.language.expressions.nodes import names_in
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import TEXT, Type, map_of
 from bbops.language.expressions.values import Bare, Expression
 from bbops.language.project import Resource
 from bbops.language.resources.realtime import Realtime
-from bbops.language.sql.types import Column, Table
-from bbops.language.steps._ruled import Asking, check_rules
+from bbops.language.sql.types import SqlColumn, SqlTable
+from bbops.language.steps._ruled import RuleCaller, check_rules
 from bbops.runtime.values.filters import FUNCTIONS
 
 _ELSEWHERE = dict.fromkeys(
@@ -56,7 +56,7 @@ def find_subscriber(project: CheckedProject, realtime: Resource[Realtime]) -> Ou
     else:
         missing["vars.auth"] = f"this topic has authentication: {model.authentication}"
 
-    def left_by(middleware: str) -> Known | None:
+    def left_by(middleware: str) -> FlowFacts | None:
         return project.flows.of(middleware).left
 
     known = left_by_chain(project, tuple(model.middleware), left_by)
@@ -104,7 +104,7 @@ def _rows(project: CheckedProject, realtime: Resource[Realtime]) -> Iterator[Dia
 
 
 def _keep_rules(
-    project: CheckedProject, realtime: Resource[Realtime], table: Table
+    project: CheckedProject, realtime: Resource[Realtime], table: SqlTable
 ) -> Iterator[Diagnostic]:  # fmt: skip
     """Refuse rules that cannot be judged by a row alone, for each subscriber."""
     if not table.seen:
@@ -124,7 +124,7 @@ def _keep_rules(
             f" {what}", "a topic judges a rule by vars.auth and the stored columns of the row that"
             " are not private; or announce changes with the step 'publish'",
         )  # fmt: skip
-    asking = Asking(find_callers(project, realtime), "")
+    asking = RuleCaller(find_callers(project, realtime), "")
     if check_rules(Scope({}, _unheard), table, asking, ["read"]).needs_user:
         yield Diagnostic(
             at, "rule-needs-user", f"the rule of '{table.name}' needs a user, and topic"
@@ -138,7 +138,7 @@ def _unheard(*_: object) -> None:
 
 
 def _decides(
-    realtime: Resource[Realtime], where: Bare, columns: Mapping[str, Column]
+    realtime: Resource[Realtime], where: Bare, columns: Mapping[str, SqlColumn]
 ) -> Iterator[Diagnostic]:  # fmt: skip
     """Refuse what would keep private values in the log, or decide otherwise when asked again."""
     at = realtime.place("rows", "where")

@@ -46,7 +46,7 @@ def _without_user(route: Route) -> Iterator[Diagnostic]:
 
 def _unknown(project: Project, resource: Resource[Any]) -> Iterator[Diagnostic]:
     auth = project.settings.model.auth
-    if auth is None or project.settings.file in project.mended:  # told elsewhere
+    if auth is None or project.settings.file in project.repaired:  # told elsewhere
         return
     name = auth.users
     if name is None or name not in project.tables:
@@ -58,7 +58,7 @@ def _unknown(project: Project, resource: Resource[Any]) -> Iterator[Diagnostic]:
             )  # fmt: skip
         return
     table = project.tables[name]
-    if table.file in project.mended:
+    if table.file in project.repaired:
         return
     column = table.model.columns.get("role")
     if column is None or not column.enum:

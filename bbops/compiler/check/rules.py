@@ -21,8 +21,7 @@ from bbops.language.project import Resource
 from bbops.language.resources.table import OPERATIONS, Table
 from bbops.language.sql.parts import NotInSql
 from bbops.language.sql.query import Query, check_nesting, flatten
-from bbops.language.sql.types import Rules
-from bbops.language.sql.types import Table as SqlTable
+from bbops.language.sql.types import Rules, SqlTable
 from bbops.language.steps._base import every_step
 from bbops.language.steps._ruled import cached, rule_scope
 from bbops.language.steps.cache import Cache
@@ -150,7 +149,11 @@ def _foreign(
             what = one.name if is_foreign else ""
         elif isinstance(one, s.Member) and isinstance(one.of, s.Name) and one.of.name == "vars":
             what = "" if one.name in SIGNED_IN else f"vars.{one.name}"
-        elif isinstance(one, s.Call) and one.name in FUNCTIONS and FUNCTIONS[one.name].needs_host:
+        elif (
+            isinstance(one, s.FunctionCall)
+            and one.name in FUNCTIONS
+            and FUNCTIONS[one.name].needs_host
+        ):
             what = "" if one.name == "now" and not is_scope else f"{one.name}()"
         if what:
             place = replace(place, column=place.column + one.start) if place.column else place

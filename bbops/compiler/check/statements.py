@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 from bbops.base.diagnostics import Diagnostic, Place, suggest
-from bbops.database.sqlite.trial import Trial
+from bbops.database.sqlite.trial import TrialDatabase
 from bbops.language.project import Project, Resource
 from bbops.language.resources.function import Function
 from bbops.language.sql.own import OwnStatement
@@ -29,7 +29,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
     ]  # fmt: skip
     if not found or any(folder == "tables" for folder, _ in project.broken):
         return
-    with closing(Trial(project.stored_tables)) as trial:
+    with closing(TrialDatabase(project.stored_tables)) as trial:
         for function, step in found:
             own = step.own
             complaint = "" if own.problem else trial.complaint(own.sql)
@@ -43,7 +43,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
                 yield from _past_rules(project, own, names, place)
 
 
-def _columns(function: Resource[Function], step: Sql, trial: Trial) -> Iterator[Diagnostic]:
+def _columns(function: Resource[Function], step: Sql, trial: TrialDatabase) -> Iterator[Diagnostic]:
     """Yield that a statement that reads gives other columns than it says."""
     own = step.own
     given = None if own.problem else trial.columns(own.sql, len(own.names))
@@ -77,7 +77,7 @@ def _past_rules(
 ) -> Iterator[Diagnostic]:
     """Yield a statement that SQLite compiles only where tables with rules are within its reach."""
     elsewhere = {name: quote(f"{name} elsewhere") for name in names}
-    with closing(Trial(project.stored_tables, elsewhere)) as trial:
+    with closing(TrialDatabase(project.stored_tables, elsewhere)) as trial:
         complaint = trial.complaint(tried(own, elsewhere))
     if complaint:
         yield Diagnostic(

@@ -9,7 +9,7 @@ from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.base.names import env_name
 from bbops.compiler.check._outside import Outside
 from bbops.compiler.check._ways import event_of, rows_of
-from bbops.language.expressions.nodes import Call, Node, children
+from bbops.language.expressions.nodes import FunctionCall, Node, children
 from bbops.language.expressions.types import map_of
 from bbops.language.expressions.values import Bare, Expression
 from bbops.language.project import Project, Resource
@@ -168,7 +168,7 @@ def decides_alone(resource: Resource[Any], where: Bare, *path: str) -> Iterator[
 
 def calls_of(node: Node) -> Iterator[str]:
     """Yield the names of the functions that an expression calls."""
-    if isinstance(node, Call):
+    if isinstance(node, FunctionCall):
         yield node.name
     for part in children(node):
         yield from calls_of(part)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from bbops.base.diagnostics import Diagnostic, suggest
 from bbops.language.project import Project, Resource
 from bbops.language.resources.webhook import FixedReceiver, ReceiverTable, Webhook
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 
 CODE: Final = "receivers-table"
 KEYS: Final = frozenset({"uuid", "integer", "bigint", "string", "text"})
@@ -43,7 +43,7 @@ def _fixed(webhook: Resource[Webhook], receivers: list[FixedReceiver]) -> Iterat
 
 
 def _table(
-    webhook: Resource[Webhook], receivers: ReceiverTable, table: Table
+    webhook: Resource[Webhook], receivers: ReceiverTable, table: SqlTable
 ) -> Iterator[Diagnostic]:
     place = webhook.place("receivers", "table")
     if len(table.key) != 1 or table.columns[table.key[0]].type not in KEYS:
@@ -63,7 +63,7 @@ def _table(
         yield from _owner(webhook, receivers.owner, table)
 
 
-def _owner(webhook: Resource[Webhook], owner: str, table: Table) -> Iterator[Diagnostic]:
+def _owner(webhook: Resource[Webhook], owner: str, table: SqlTable) -> Iterator[Diagnostic]:
     column, place = table.columns.get(owner), webhook.place("receivers", "owner")
     if column is None:
         message = f"table '{table.name}' has no column '{owner}'"
@@ -74,7 +74,7 @@ def _owner(webhook: Resource[Webhook], owner: str, table: Table) -> Iterator[Dia
         yield Diagnostic(place, CODE, message, "name the column that refers to their owner")
 
 
-def _found(column: Column) -> str:
+def _found(column: SqlColumn) -> str:
     words = [column.type, *(["nullable"] if column.nullable else [])]
     return ", ".join([*words, *(["private"] if column.private else ["not private"])])
 

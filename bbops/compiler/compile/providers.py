@@ -8,7 +8,7 @@ from bbops.base.names import env_name
 from bbops.language.project import Project
 from bbops.language.resources.project import Auth
 from bbops.language.sql.dialect import Dialect
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 
 _LONGEST_NAME: Final = 200
 _MOMENTS: Final = frozenset(("created", "updated"))
@@ -29,7 +29,7 @@ def compile_providers(project: Project, auth: Auth, dialect: Dialect) -> dict[st
     return {"providers": providers, "profile": _profile(table, auth, dialect)}
 
 
-def _profile(table: Table, auth: Auth, dialect: Dialect) -> dict[str, Any]:
+def _profile(table: SqlTable, auth: Auth, dialect: Dialect) -> dict[str, Any]:
     profile, columns = auth.profile, table.columns
     types = {name: column.type for name, column in columns.items()}
     moved = {
@@ -48,7 +48,7 @@ def _profile(table: Table, auth: Auth, dialect: Dialect) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _made(column: Column) -> tuple[str, Any] | None:
+def _made(column: SqlColumn) -> tuple[str, Any] | None:
     """Return what an insert fills in by itself: see `Profile.made`."""
     if column.auto == "uuid":
         return "uuid", None

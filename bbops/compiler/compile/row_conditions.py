@@ -16,7 +16,7 @@ from bbops.language.resources.trigger import DatabaseTrigger, Trigger
 from bbops.language.sql.postgres import POSTGRES
 from bbops.language.sql.row_conditions import Rows, write_row_condition
 from bbops.language.sql.sqlite import SQLITE_CHECK
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 from bbops.runtime.work.rows import Operation
 
 _SQLITE: Final[Mapping[Operation, Rows]] = {
@@ -43,7 +43,7 @@ def find_conditions(
     return {one: condition for one, condition in every.items() if condition is not None}
 
 
-def _condition(node: Node, scope: Scope, table: Table, operation: Operation) -> Condition | None:
+def _condition(node: Node, scope: Scope, table: SqlTable, operation: Operation) -> Condition | None:
     sqlite = write_row_condition(node, scope, table.columns, _SQLITE[operation], SQLITE_CHECK)
     postgres = write_row_condition(node, scope, table.columns, _POSTGRES[operation], POSTGRES)
     if sqlite is None or postgres is None:

@@ -14,7 +14,7 @@ from bbops.language.expressions.values import Expression
 from bbops.language.project import Project, Resource
 from bbops.language.resources.realtime import Rows
 from bbops.language.resources.trigger import DatabaseTrigger, Trigger
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.runtime.work.rows import OPERATIONS
 
 _ANY: Final = re.compile(r"\btrigger\b")
@@ -40,7 +40,7 @@ def find_row_events(project: Project) -> Mapping[str, RowEvents]:
     return found
 
 
-def seen_where(table: Table, rows: Rows) -> Expression | None:
+def seen_where(table: SqlTable, rows: Rows) -> Expression | None:
     """Return what a subscriber's rows meet: `where` and the rules of the table; None for all."""
     every = [rows.where] if isinstance(rows.where, Expression) else []
     every += table.seen
@@ -49,7 +49,7 @@ def seen_where(table: Table, rows: Rows) -> Expression | None:
     return Expression(reduce(partial(Logic, 0, 0, "and"), (one.node for one in every)))
 
 
-def topic_columns(project: Project, rows: Rows) -> Mapping[str, Column]:
+def topic_columns(project: Project, rows: Rows) -> Mapping[str, SqlColumn]:
     """Return the columns of its rows that a topic reads: the key, those shown, what decides."""
     table = project.stored_tables[rows.table]
     where = seen_where(table, rows)
@@ -59,7 +59,7 @@ def topic_columns(project: Project, rows: Rows) -> Mapping[str, Column]:
 
 def read_columns(
     project: Project, trigger: Resource[Trigger], database: DatabaseTrigger
-) -> Mapping[str, Column]:
+) -> Mapping[str, SqlColumn]:
     """Return the columns that a trigger reads: in `where`, for its keys, or in its function.
 
     All of them where the function hands on a row as a whole.

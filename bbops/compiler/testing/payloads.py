@@ -7,7 +7,7 @@ from typing import Any
 
 from bbops.language.project import Project
 from bbops.language.shape import shape_spec
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 from bbops.runtime.data.rows import DECODERS, ENCODERS
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.shapes import compile_shape
@@ -39,19 +39,19 @@ def typed_rows(project: Project, function: str, rows: Mapping[str, Any]) -> dict
     return {name: row and _typed(_table_of(tables, row), row) for name, row in rows.items()}
 
 
-def _tables(project: Project, function: str) -> Iterator[Table]:
+def _tables(project: Project, function: str) -> Iterator[SqlTable]:
     for one in project.triggers.values():
         happens = one.model.database
         if one.model.function == function and happens and happens.table in project.stored_tables:
             yield project.stored_tables[happens.table]
 
 
-def _table_of(tables: list[Table], row: Mapping[str, Any]) -> Table | None:
+def _table_of(tables: list[SqlTable], row: Mapping[str, Any]) -> SqlTable | None:
     """Return the table that the row can be of; a function may serve several triggers."""
     return next((table for table in tables if row.keys() <= table.columns.keys()), None)
 
 
-def _typed(table: Table | None, row: Mapping[str, Any]) -> dict[str, Any]:
+def _typed(table: SqlTable | None, row: Mapping[str, Any]) -> dict[str, Any]:
     if table is None:
         return dict(row)
     found: dict[str, Any] = {}

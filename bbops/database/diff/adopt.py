@@ -1,6 +1,6 @@
-"""Say live tables in the words of `tables/*.yaml`, and what those words cannot say.
+"""Describe live tables in the words of `tables/*.yaml`, and list what those words cannot say.
 
-For a database that was made by something else, and for one that somebody changed by hand.
+For databases that another program has made, or that were changed by hand.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import msgspec
 from bbops.database.schema import shape
 
 Declared = dict[str, Any]
-"""A table as its file says it."""
+"""A table in the form of its file."""
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,62}").fullmatch
 _LENGTH: Final = re.compile(r"\((\d+)\)").search
@@ -28,7 +28,7 @@ _BY_WORD: Final = (
     ("real", "number"), ("floa", "number"), ("doub", "number"),
     ("dec", "decimal"), ("numeric", "decimal"), ("money", "decimal"),
 )  # fmt: skip
-"""The first that is part of a live type says what it is."""
+"""The words of live types and their kinds; the first match counts."""
 _ODD: Final = re.compile(r"\[\]$|interval|point|range|polygon|internal").search
 _NOW: Final = re.compile(
     r"current_timestamp|now\(\)|strftime\(.*'now'|datetime\('now'", re.IGNORECASE
@@ -38,13 +38,13 @@ _UUID: Final = re.compile(r"gen_random_uuid|uuid_generate|uuidv\d", re.IGNORECAS
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """What a shape leaves out.
+    """The parts of a database that a shape leaves out.
 
     Attributes:
         uniques: the sets of columns that a constraint keeps unique, by table.
         enums: the values of columns of an enumerated type, by table and column.
-        checks: the tables that have a CHECK which is none of ours.
-        remarks: what no table can say, in words.
+        checks: the tables with a CHECK of another program.
+        remarks: notes on everything that tables cannot describe.
     """
 
     uniques: Mapping[str, Sequence[tuple[str, ...]]] = field(default_factory=dict)
@@ -55,7 +55,7 @@ class Rest:
 
 @dataclass(frozen=True, slots=True)
 class Adopted:
-    """Tables as files say them, and what is not said in them."""
+    """Tables in the form of their files, and remarks on the rest."""
 
     tables: Mapping[str, Declared]
     remarks: tuple[str, ...]
@@ -70,10 +70,10 @@ def adopt(
     """Return the declarations of live tables.
 
     Args:
-        live: as they are read.
+        live: the live tables.
         rest: what the shape leaves out.
-        reserved: names that no column may have.
-        only: the tables that are wanted, by default all.
+        reserved: forbidden names of columns.
+        only: the wanted tables, by default all.
     """
     adopter = _Adopter(live, rest, frozenset(reserved))
     wanted = live.keys() if only is None else live.keys() & set(only)
@@ -92,7 +92,7 @@ class _Adopter:
         self.remarks: list[str] = []
 
     def table(self, name: str) -> Declared:
-        """Return a table; an empty one where it cannot be declared."""
+        """Return a table; an empty one if it cannot be declared."""
         table = self._live[name]
         problem = self._problem(name, table)
         if problem:
@@ -152,13 +152,17 @@ class _Adopter:
         return "text"
 
     def _counts(self, table: str, name: str, column: shape.Column, *, is_key: bool) -> bool:
-        """Whether new rows get a number: in SQLite every integer key does that is alone."""
+        """Whether new rows get a number: in SQLite every single integer key does."""
         is_rowid = is_key and column.type == "INTEGER" and column.kind in {"", "integer", "bigint"}
         return column.counts or (is_rowid and self._live[table].key == (name,))
 
     def _is_unique(self, table: str, name: str) -> bool:
         indexes = self._live[table].indexes.items()
-        unique = (one for one in indexes if one[1].unique and not one[1].where)
+        unique = (
+            found_index
+            for found_index in indexes
+            if found_index[1].unique and not found_index[1].where
+        )
         ours = [index.columns for key, index in unique if key.startswith("uq_")]
         return (name,) in [*self._rest.uniques.get(table, ()), *ours]
 
@@ -198,7 +202,7 @@ class _Adopter:
     ) -> Iterator[tuple[str, Declared]]:
         for key, index in sorted(table.indexes.items()):
             if index.where:
-                continue  # a remark says so
+                continue  # a remark reports it
             is_ours = key in {f"{way}_{name}_{index.columns[0]}" for way in ("uq", "ix")}
             if not (is_ours and len(index.columns) == 1) and set(index.columns) <= columns.keys():
                 written = key if _NAME(key) else f"{name}_by_{'_'.join(index.columns)}"[:63]
@@ -214,10 +218,10 @@ def _index(columns: Sequence[str], *, unique: bool) -> Declared:
 
 
 def read_literal(text: str, kind: str) -> Any:
-    """Return the value of a file for a default, such as `'a'` or `-1.5`.
+    """Return the value for a file from a default, such as `'a'` or `-1.5`.
 
     Raises:
-        ValueError: it is computed.
+        ValueError: the default is computed.
     """
     text = text.strip()
     while text.startswith("(") and text.endswith(")"):
@@ -233,6 +237,6 @@ def read_literal(text: str, kind: str) -> Any:
     if kind == "boolean" and text.lower() in {"0", "1", "true", "false"}:
         return text.lower() in {"1", "true"}
     if kind == "decimal":
-        float(text)  # refuses what is no number
+        float(text)  # refuses text that is not a number
         return text
     return int(text) if re.fullmatch(r"[+-]?\d+", text) else float(text)

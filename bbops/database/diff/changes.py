@@ -1,4 +1,4 @@
-"""A change of the live tables as a value, with what it loses or what stands in its way."""
+"""A change of the live tables as a value, with its losses and obstacles."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bbops.database.diff.preflight import Rows
 
 Risk = Literal["safe", "depends", "destructive", "impossible"]
 When = Literal["", "before", "at", "after", "hidden"]
-"""Relative to the swap; `hidden` is what goes from sight after it, and keeps its values."""
+"""Relative to the swap; `hidden` is hidden after it, and keeps its values."""
 
 _ORDER: Final = {
     kind: place
@@ -34,8 +34,8 @@ _SAID: Final = {
 class Change:
     """One difference; `what` is a column or an index of the table, or empty for the table.
 
-    As text it reads `drop column 'notes.done' (3 rows would lose their value: id 1, 2, 3)`; what
-    comes before the swap, or in one go, does not say so.
+    As text it reads `drop column 'notes.done' (3 rows would lose their value: id 1, 2, 3)`; the
+    time is missing for changes before the swap, or in one go.
     """
 
     kind: str
@@ -43,14 +43,14 @@ class Change:
     what: str
     risk: Risk = "safe"
     why: str = ""
-    """Follows the number of `rows`, if there are any."""
+    """The text after the number of `rows`, if there are any."""
     rows: Rows = _NONE
     cure: str = ""
     phase: When = ""
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """What tells it from every other change of a plan."""
+        """The key of the change in a plan."""
         return self.kind, self.table, self.what
 
     def __str__(self) -> str:
@@ -62,7 +62,7 @@ class Change:
 
 
 def sort_changes(found: Iterable[Change]) -> tuple[Change, ...]:
-    """Return the changes as they are made and told, each once, with its gravest reason."""
+    """Return the changes in the order of execution, each once, with its most severe reason."""
     unique: dict[tuple[str, str, str], Change] = {}
     for change in sorted(found, key=lambda change: _SEVERITY[change.risk]):
         unique.setdefault((change.kind, change.table, change.what), change)
@@ -73,10 +73,10 @@ def sort_changes(found: Iterable[Change]) -> tuple[Change, ...]:
 
 
 def hash_changes(changes: Iterable[Change], base: str) -> str:
-    """Return the name of a plan: twelve hex digits of what it does, and to what (`base`).
+    """Return the name of a plan: twelve hex digits of its effects and of their `base`.
 
-    Numbers of rows do not count, which change while a plan is read; what a change would do to
-    them does, so that one which begins to lose something gives the plan another name.
+    Numbers of rows do not count, since they change while a plan is read; the effects on rows do, so
+    a change that begins to lose something renames the plan.
     """
     said = [[c.kind, c.table, c.what, c.risk, c.why] for c in changes]
     return hashlib.sha256(json.dumps([base, said]).encode()).hexdigest()[:12]

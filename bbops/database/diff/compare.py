@@ -17,16 +17,16 @@ from bbops.language.resources.table import Table
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What is compared.
+    """The two sides of a comparison.
 
     Attributes:
-        tables: as declared.
+        tables: the declared tables.
         have: the live tables with `renames` made.
-        want: the declared ones, in the words of the database.
-        differences: from one to the other.
-        renames: those that are still to be made.
-        rows: asks the live rows.
-        ddl: that of the database, as the next.
+        want: the declared tables, in the words of the database.
+        differences: the differences between them.
+        renames: the renames that are still to be made.
+        rows: the questions to the live rows.
+        ddl: the DDL writer of the database.
     """
 
     tables: Mapping[str, Table]
@@ -39,7 +39,7 @@ class Comparison:
     conversions: Conversions
 
     def changes(self) -> tuple[Change, ...]:
-        """Return what a user is told; what only brings names in order is left out."""
+        """Return the changes for a user, without mere renames of rules and indexes."""
         return sort_changes([*_renamed(self.renames), *_Judge(self).changes()])
 
 
@@ -118,7 +118,7 @@ class _Judge:
         value, conversions = f'"{carried.origin}"', self._of.conversions
         change = Change("change the type of column", table, name, why=f"{old} becomes {new}")
         changed = self._rows.find_live(table, conversions.loss(value, old, new))
-        # what is no value of the new type is not kept, either: mostly, one look is enough
+        # a value that does not fit the new type is not kept, either: mostly, one look is enough
         misfit = conversions.misfit(value, old, new)
         if changed and (bad := self._rows.find_live(table, misfit)):
             cure = f"change '{table}.{name}' in these rows first, or add a column beside it"
@@ -199,8 +199,8 @@ class _Judge:
         column = index.columns[0]
         wanted = self._of.want[table].indexes.get(name)
         if wanted is not None and replace(wanted, keys=index.keys) == index:
-            return  # made again, with other keys
-        end = f"_{column}"[-9:]  # all that `Ddl.fit` keeps of a long one
+            return  # created again, with other keys
+        end = f"_{column}"[-9:]  # the end of a long name that `Ddl.fit` keeps
         if not name.startswith(("uq_", "ix_")) or not name.endswith(end):
             yield Change("drop index", table, name)
         elif index.unique and (table, column) not in self._added | self._dropped:
@@ -208,7 +208,7 @@ class _Judge:
         # one of ours that is not unique served a reference, which another index serves now
 
     def _collisions(self, change: Change) -> Iterator[Change]:
-        """Read where values of a column become equal that must not."""
+        """Find values of a unique column that become equal."""
         for columns, where, keys in _unique_sets(self._of.want[change.table]):
             if change.what in columns:
                 yield from self._unless_repeated(change, columns, where, keys)

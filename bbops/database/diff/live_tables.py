@@ -1,4 +1,4 @@
-"""What a migration asks of a database: one class for each kind of database stands behind it."""
+"""The interface of migrations to a database, with one subclass for each kind of database."""
 
 from __future__ import annotations
 
@@ -21,35 +21,35 @@ class LiveTables(ABC):
 
     ddl: Ddl
     newest: tuple[str, ...]
-    """Those of our own tables that came last: where they are, all are."""
+    """The newest of our own tables: if they exist, all of them do."""
 
     @abstractmethod
     def ask(self, query: str) -> list[tuple[Stored, ...]]:
-        """Return the rows of a query, with values as SQLite stores them."""
+        """Return the rows of a query, with values in SQLite's stored form."""
 
     @abstractmethod
     def name(self, table: str) -> str:
-        """Return how SQL names a live table where a view of the query has the same name."""
+        """Return the SQL of a live table's name beside a view of the same name."""
 
     @abstractmethod
     def limit(self, until: float) -> None:
-        """Let a look fail that is not done soon after then, by the monotonic clock."""
+        """Make a look fail soon after this time of the monotonic clock."""
 
     @abstractmethod
     def read(self) -> shape.Shape:
-        """Return the live tables but our own, which begin with `_`."""
+        """Return the live tables except our own, whose names begin with `_`."""
 
     @abstractmethod
     def now(self) -> str:
-        """Return the time of the transaction, as it is stored."""
+        """Return the time of the transaction, in stored form."""
 
     @abstractmethod
     def run(self, statement: str, values: tuple[str, ...]) -> list[tuple[Stored, ...]]:
-        """Run a statement of ours, with texts for each `?` of it; return its rows."""
+        """Run one of our statements, with a text for each `?`; return its rows."""
 
     @abstractmethod
     def has_own(self, table: str) -> bool:
-        """Return whether a table of ours is there."""
+        """Return whether one of our own tables exists."""
 
     def recorded(self) -> tuple[str, str, str]:
         """Return the hash of the last applied tables, their spec and when; empty without one."""
@@ -58,7 +58,7 @@ class LiveTables(ABC):
         return (str(rows[0][0]), str(rows[0][1]), str(rows[0][2])) if rows else ("", "", "")
 
     def record(self, spec_hash: str, spec: str, now: str) -> None:
-        """Write down what was applied."""
+        """Record the applied tables."""
         self.run(
             "INSERT INTO _bbops_schema (id, hash, spec, applied_at) VALUES (1, ?, ?, ?)"
             " ON CONFLICT (id) DO UPDATE SET hash = excluded.hash, spec = excluded.spec,"
@@ -67,13 +67,13 @@ class LiveTables(ABC):
         )
 
     def read_note(self, name: str) -> str:
-        """Return a text that was written down beside the tables; empty without one."""
+        """Return a recorded note; empty if it does not exist."""
         query = "SELECT text FROM _bbops_notes WHERE name = ?"
         rows = self.run(query, (name,)) if self.has_own("_bbops_notes") else []
         return str(rows[0][0]) if rows else ""
 
     def write_note(self, name: str, text: str) -> None:
-        """Write a text down, in place of the one before."""
+        """Record a note, in place of the earlier one."""
         self.run(
             "INSERT INTO _bbops_notes (name, text) VALUES (?, ?)"
             " ON CONFLICT (name) DO UPDATE SET text = excluded.text",
@@ -82,15 +82,15 @@ class LiveTables(ABC):
 
     @abstractmethod
     def make_own_tables(self) -> None:
-        """Make what is missing of the tables that bbops keeps for itself."""
+        """Create the missing ones of bbops' own tables."""
 
     @abstractmethod
     def silence(self) -> None:
-        """Report nothing that the transaction changes, until `report_changes`."""
+        """Report no changes of this transaction, until `report_changes`."""
 
     @abstractmethod
     def report_changes(self, wanted: ByTable) -> None:
-        """Report these changes from now on, as far as the tables and columns are there."""
+        """Report these changes from now on, for existing tables and columns."""
 
     @abstractmethod
     def find_refused_triggers(self, wanted: ByTable) -> Mapping[str, str]:
@@ -102,11 +102,11 @@ class LiveTables(ABC):
 
     @abstractmethod
     def lock(self, tables: Collection[str]) -> None:
-        """Keep others from these tables until the transaction ends."""
+        """Lock these tables until the transaction ends."""
 
     @abstractmethod
     def make_renames(self, renames: Renames) -> None:
-        """Make all renames; our own names of indexes and rules may stay the old ones."""
+        """Make all renames; our own names of indexes and rules may stay the same."""
 
     @abstractmethod
     def alter(
@@ -115,7 +115,7 @@ class LiveTables(ABC):
         differences: Collection[Difference],
         carried: Mapping[str, Carry],
     ) -> None:
-        """Make the live tables, renamed by now, the declared ones."""
+        """Turn the live tables, after their renames, into the declared ones."""
 
     @abstractmethod
     def insert_missing(
@@ -124,7 +124,7 @@ class LiveTables(ABC):
         """Insert a row of values with their types, unless one with its `key` is there.
 
         Raises:
-            MigrationRefused: it violates a constraint; says which, without a value.
+            MigrationRefused: it violates a constraint; the error names it, without a value.
         """
 
     @staticmethod
@@ -138,12 +138,12 @@ class LiveTables(ABC):
 
     @abstractmethod
     def finish_rows(self, tables: Collection[str]) -> None:
-        """Do what rows that came with their keys leave to do; then check all references.
+        """Finish rows that were inserted with their keys; then check all references.
 
         Raises:
-            MigrationRefused: a row refers to none.
+            MigrationRefused: a reference leads to no row.
         """
 
     @abstractmethod
     def rest(self) -> Rest:
-        """Return what `read` leaves out: for adopting a database that something else made."""
+        """Return the parts that `read` leaves out, for adopting another program's database."""

@@ -1,4 +1,4 @@
-"""Count the rows that stand in the way of a change, in the rows as they will be."""
+"""Count the rows that a change would break, in the form that they will have."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from bbops.database.schema.literals import Stored, literal
 from bbops.language.resources.table import Table
 
 _NAMED = 3
-"""Of how many rows the keys are told."""
+"""The number of rows whose keys are listed."""
 
 Ask = Callable[[str], list[tuple[Stored, ...]]]
-"""A query → its rows, with values as they are stored."""
+"""A query → its rows, with values in stored form."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """How many rows were found, and the keys of the first few, as text."""
+    """The number of found rows, and the keys of the first few, as text."""
 
     count: int = 0
     keys: str = ""
@@ -29,7 +29,7 @@ class Rows:
 
 
 class Preflight:
-    """Questions to the live rows; each reads its table once, at most."""
+    """Questions to the live rows; each reads its table at most once."""
 
     def __init__(
         self,
@@ -39,25 +39,25 @@ class Preflight:
         tables: Mapping[str, Table],
         carried: Mapping[str, Carry],
     ) -> None:
-        """Args: `name_live` writes a live table's name where a declared one has the same."""
+        """Args: `name_live` writes a live table's name beside a declared one of the same name."""
         self._ask, self._live, self._name_live = ask, live, name_live
         self._tables = tables
         self.carried = carried
         views = (
-            f'"{name}" AS NOT MATERIALIZED ({one.select(name_live)})'
-            for name, one in carried.items()
+            f'"{name}" AS NOT MATERIALIZED ({carry.select(name_live)})'
+            for name, carry in carried.items()
         )
         self._rows_as_they_will_be = "WITH " + ", ".join(views) if carried else ""
 
     def find(self, table: str, condition: str = "1 = 1") -> Rows:
-        """Return the rows of a declared table that meet a condition, as they will be."""
+        """Return the rows of a declared table that meet a condition, in their new form."""
         if not self.carried[table].source:
             return Rows()
         query = f'FROM "{table}" WHERE {condition}'
         return self._read(self._rows_as_they_will_be, query, self._tables[table].key)
 
     def find_live(self, table: str, condition: str) -> Rows:
-        """Return the rows that meet a condition on the live columns, told by their live keys."""
+        """Return the rows that meet a condition on live columns, by their live keys."""
         source = self.carried[table].source
         if not source:
             return Rows()
@@ -69,7 +69,7 @@ class Preflight:
         return _number(self._ask(f"SELECT count(*) FROM {self._name_live(table)}"))
 
     def find_dangling(self, table: str, column: str, reference: shape.Reference) -> Rows:
-        """Return the rows whose reference will lead to no row."""
+        """Return the rows with a dangling reference."""
         key = f'"{reference.column}"'
         present = f'SELECT {key} FROM "{reference.table}" WHERE {key} IS NOT NULL'
         return self.find(table, f'"{column}" IS NOT NULL AND "{column}" NOT IN ({present})')
@@ -77,11 +77,11 @@ class Preflight:
     def find_repeated(
         self, table: str, columns: Sequence[str], where: str = "", keys: Sequence[str] = ()
     ) -> Rows:
-        """Return the rows that share their values of `columns`; null is unlike every null.
+        """Return the rows that share their values of `columns`; nulls are never equal.
 
         Args:
-            where: of which rows, as SQL; empty for all.
-            keys: what tells the values of each column apart, as SQL.
+            where: the condition of the rows, as SQL; empty for all.
+            keys: the SQL that distinguishes the values of each column.
         """
         listed = ", ".join(keys or (f'"{column}"' for column in columns))
         filled = " AND ".join(f'"{column}" IS NOT NULL' for column in columns)

@@ -1,4 +1,4 @@
-"""Find which live tables and columns go on under a new name, by `renamedFrom` alone."""
+"""Find renamed live tables and columns, by `renamedFrom` alone."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from bbops.database.schema import shape
 from bbops.language.resources.table import Table
 
 Types = Mapping[str, Mapping[str, str]]
-"""Table → column → declared type when it was made, where that is on record."""
+"""Table → column → declared type at its creation, if it is recorded."""
 _NAME_OR_TEXT: Final = re.compile(r"""'(?:[^']|'')*'|"([^"]+)["]""")
 
 
 @dataclass(frozen=True, slots=True)
 class Renames:
-    """Old names by new ones; a column's key is its table's new name and its own new one."""
+    """Old names by new ones; a column's key has the new names of table and column."""
 
     tables: Mapping[str, str] = field(default_factory=dict)
     columns: Mapping[tuple[str, str], str] = field(default_factory=dict)
 
     def old_table(self, table: str) -> str:
-        """Return the live table that holds the rows of a declared one."""
+        """Return the live table with the rows of a declared one."""
         return self.tables.get(table, table)
 
     def old_column(self, table: str, column: str) -> str:
-        """Return the live column that holds the values of a declared one."""
+        """Return the live column with the values of a declared one."""
         return self.columns.get((table, column), column)
 
     def statements(self) -> Iterator[str]:
-        """Yield the statements that rename; references of other tables follow by themselves."""
+        """Yield the statements that rename; references of other tables follow automatically."""
         for new, old in self.tables.items():
             yield f'ALTER TABLE "{old}" RENAME TO "{new}"'
         for (table, new), old in self.columns.items():
@@ -43,15 +43,15 @@ class HasColumns(Protocol):
 
     @property
     def columns(self) -> Mapping[str, object]:
-        """Its columns by name."""
+        """The columns by name."""
         ...
 
 
 def find_renames(live: Mapping[str, HasColumns], tables: Mapping[str, Table]) -> Renames:
     """Return the renames that are still to be made.
 
-    An old name that is still declared, or a new one that is live already, is no rename: so the
-    key may stay in the file once its work is done.
+    If the old name is still declared, or the new one is live already, there is no rename: so the
+    key may stay in the file after the rename.
     """
     renamed: dict[str, str] = {}
     for name, table in tables.items():
@@ -67,7 +67,7 @@ def find_renames(live: Mapping[str, HasColumns], tables: Mapping[str, Table]) ->
 
 
 def with_renames(live: shape.Shape, renames: Renames) -> shape.Shape:
-    """Return what the live tables are once they are renamed; our own names in them stay."""
+    """Return the live tables after their renames; our own names in them stay."""
     new_tables = {old: new for new, old in renames.tables.items()}
     new_columns = {(table, old): new for (table, new), old in renames.columns.items()}
 
@@ -85,15 +85,18 @@ def with_renames(live: shape.Shape, renames: Renames) -> shape.Shape:
     def table(name: str, found: shape.Table) -> shape.Table:
         return replace(
             found,
-            columns={column_in(name, key): column(one) for key, one in found.columns.items()},
+            columns={
+                column_in(name, key): column(found_column)
+                for key, found_column in found.columns.items()
+            },
             key=tuple(column_in(name, key) for key in found.key),
             indexes={
                 key: replace(
-                    one,
-                    columns=tuple(column_in(name, of) for of in one.columns),
-                    where=_renamed(one.where, lambda of: column_in(name, of)),
+                    index,
+                    columns=tuple(column_in(name, of) for of in index.columns),
+                    where=_renamed(index.where, lambda of: column_in(name, of)),
                 )
-                for key, one in found.indexes.items()
+                for key, index in found.indexes.items()
             },
         )
 
@@ -102,12 +105,12 @@ def with_renames(live: shape.Shape, renames: Renames) -> shape.Shape:
 
 
 def _renamed(sql: str, name_of: Callable[[str], str]) -> str:
-    """Return SQL of ours with other names of columns; a text in it stays as it is."""
+    """Return our SQL with other names of columns; a text in it stays unchanged."""
     return _NAME_OR_TEXT.sub(lambda one: f'"{name_of(one[1])}"' if one[1] else one[0], sql)
 
 
 def with_kinds(live: shape.Shape, types: Types) -> shape.Shape:
-    """Return the live tables with the declared types that are on record."""
+    """Return the live tables with the recorded declared types."""
     return {
         name: replace(
             table,

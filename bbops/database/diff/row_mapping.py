@@ -1,7 +1,7 @@
-"""Say in SQL what each live row becomes under the declared tables.
+"""Write the SQL that turns each live row into a row of the declared tables.
 
-The plan counts what stands in the way in these rows, and a changed column is filled with them: so
-both speak of the same values.
+The plan counts obstacles in these rows, and a changed column is filled with them: so both use the
+same values.
 """
 
 from __future__ import annotations
@@ -17,28 +17,28 @@ from bbops.database.schema.literals import Stored, encode, literal, stamp
 from bbops.language.resources.table import Column, Table
 
 Convert = Callable[[str, str, str], str]
-"""SQL of a value, its old type, its new one → SQL of the value as the new one, or null."""
+"""SQL of a value, its old type, its new one → SQL of the value in the new type, or null."""
 
 
 @dataclass(frozen=True, slots=True)
 class Carried:
-    """A declared column in rows that exist: where its value comes from, and as what."""
+    """A declared column in existing rows: the source and the form of its value."""
 
     origin: str
-    """The live column; empty for one that joins."""
+    """The live column; empty for a new column."""
     old_type: str
     new_type: str
     filler: str | None
-    """SQL of the value that stands in for a missing one; None where nothing may."""
+    """SQL of the value for rows without one; None if there is no such value."""
     shown: str
-    """The same, as people are told it."""
+    """The same value, as text for users."""
     nullable: bool
     value: str = "NULL"
     """The converted value, as an expression over the live row."""
 
     @property
     def sql(self) -> str:
-        """The value, or what stands in for it, as an expression over the live row."""
+        """The value, or its replacement, as an expression over the live row."""
         if not self.origin:
             return self.filler or self.value
         if self.nullable or self.filler is None:
@@ -48,41 +48,41 @@ class Carried:
 
 @dataclass(frozen=True, slots=True)
 class Carry:
-    """The rows of a declared table, made from those of the live one; none without a source."""
+    """The rows of a declared table, made from a live table; empty without a source."""
 
     table: str
     source: str
     columns: Mapping[str, Carried] = field(default_factory=dict)
 
     def select(self, live: Callable[[str], str]) -> str:
-        """Return the query for the rows as they will be; `live` writes a live table's name."""
-        values = ", ".join(f'{one.sql} AS "{name}"' for name, one in self.columns.items())
+        """Return the query for the rows in their new form; `live` writes a live table's name."""
+        values = ", ".join(f'{column.sql} AS "{name}"' for name, column in self.columns.items())
         return f"SELECT {values} " + (f"FROM {live(self.source)}" if self.source else "WHERE 1 = 0")
 
 
 @dataclass(frozen=True, slots=True)
 class Carrier:
-    """What carrying rows over depends on.
+    """The settings for carrying rows over.
 
     Attributes:
-        ddl: the database's.
-        convert: as the database can do it.
-        now: what a `created` or `updated` column that joins gets, as stored.
+        ddl: the DDL writer of the database.
+        convert: the conversions of the database.
+        now: the value of a new `created` or `updated` column, in stored form.
     """
 
     ddl: Ddl
     convert: Convert
     now: str
 
-    def carry(
+    def carry_rows(
         self, live: shape.Shape, tables: Mapping[str, Table], renames: Renames
     ) -> dict[str, Carry]:
-        """Return what the rows of each declared table are made from.
+        """Return the sources of the rows of each declared table.
 
         Args:
-            live: as it is now, before `renames`, with the types that are on record.
-            tables: as declared.
-            renames: those that are still to be made.
+            live: the live tables before `renames`, with the recorded types.
+            tables: the declared tables.
+            renames: the renames that are still to be made.
         """
         found: dict[str, Carry] = {}
         for name, table in tables.items():

@@ -1,4 +1,4 @@
-"""Copy a database while others write it, and look whether a copy is whole."""
+"""Copy a database while other programs write it, and check the copy."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from pathlib import Path
 from typing import Final
 
 from bbops.base.errors import DatabaseDamaged, DatabaseError
-from bbops.database.files.files import beside, written_whole
+from bbops.database.files.files import log_files, written_whole
 from bbops.database.sqlite.connection import add_functions, connect
 from bbops.database.sqlite.gate import Gate
 from bbops.runtime.values.identifiers import quote
 
 Tell = Callable[[int, int], None]
-"""Is told how many bytes are copied, and of how many."""
+"""A callback for the number of copied bytes, and of all bytes."""
 
 _PAGES_AT_ONCE: Final = 1_024
 _MOST_COMPLAINTS: Final = 3
 _DAMAGED: Final = "restore the last backup: 'bbops db restore FILE'"
 DAMAGE: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-"""What SQLite says of a file whose pages it cannot make sense of."""
+"""SQLite's error codes for unreadable pages."""
 _FULL: Final = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR}
 
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a whole database holds.
+    """The contents of a whole database.
 
-    `tables` are the project's own with their numbers of rows. `spec_hash` is that of their
-    declaration, see `bbops.database.migrate.migrate`; empty when no project's tables were ever
-    made here.
+    `tables` are the project's own with their numbers of rows. `spec_hash` is the hash of their
+    declaration, see `bbops.database.migrate.migrate`; empty if no project's tables were ever made
+    here.
     """
 
     size_bytes: int
@@ -41,18 +41,18 @@ class Contents:
 
 
 def back_up(path: Path, target: Path, *, tell: Tell | None = None) -> Contents:
-    """Write what the database at `path` holds at this moment to the new file `target`.
+    """Write the current contents of the database at `path` to the new file `target`.
 
-    Every commit that ended before is in it, none that began later. Readers and writers go on; the
-    write-ahead log grows meanwhile, since it cannot be emptied under a reader.
+    Every earlier commit is in it, and no later one. Readers and writers go on; the write-ahead log
+    grows meanwhile, since it cannot be emptied under a reader.
 
     Args:
-        path: may be served.
-        target: appears when it is complete, checked and on the disk.
-        tell: is called every 4 MiB.
+        path: the database, which may be served.
+        target: appears once it is complete, checked and on the disk.
+        tell: called every 4 MiB.
 
     Raises:
-        DatabaseDamaged: the copy, and so the database, is not whole; there is no `target`.
+        DatabaseDamaged: the copy, and so the database, is damaged; there is no `target`.
         DatabaseError: `target` exists or cannot be written, or the database cannot be read.
     """
     if target.exists():
@@ -64,17 +64,17 @@ def back_up(path: Path, target: Path, *, tell: Tell | None = None) -> Contents:
 def copy(
     source: sqlite3.Connection, target: Path, path: Path, *, hint: str, tell: Tell | None = None
 ) -> Contents:
-    """Write what an open database holds to a file that needs no other beside it, and check that.
+    """Write an open database to a single file, and check the file.
 
     Args:
-        source: holds the pages of one moment until all are copied.
+        source: keeps the pages of one moment until all are copied.
         target: an empty file; not on the disk yet when this returns.
         path: the file of `source`, for messages.
-        hint: what to do when that is damaged.
+        hint: the fix if that file is damaged.
         tell: see `back_up`.
 
     Raises:
-        DatabaseDamaged: it is no database, or not a whole one.
+        DatabaseDamaged: it is not a database, or is damaged.
         DatabaseError: it cannot be read, or the disk is full.
     """
     try:
@@ -90,7 +90,7 @@ def copy(
 
 def _copy(source: sqlite3.Connection, target: Path, tell: Tell | None) -> None:
     with closing(_connect(target)) as copied:
-        source.execute("BEGIN")  # else each commit of another process would begin it anew
+        source.execute("BEGIN")  # otherwise each commit of another process would restart it
         source.execute("SELECT 1 FROM sqlite_master").close()
         size = int(source.execute("PRAGMA page_size").fetchone()[0])
         source.backup(copied, pages=_PAGES_AT_ONCE, progress=_in_bytes(size, tell))
@@ -106,10 +106,10 @@ def _complaints(copied: sqlite3.Connection) -> list[str]:
 
 
 def _damage(error: sqlite3.Error, target: Path, path: Path) -> str:
-    """Return SQLite's word for what is wrong with the pages.
+    """Return SQLite's message about damaged pages.
 
     Raises:
-        DatabaseError: it is something else that is wrong.
+        DatabaseError: the error has another cause.
     """
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in DAMAGE:
@@ -119,12 +119,12 @@ def _damage(error: sqlite3.Error, target: Path, path: Path) -> str:
 
 
 def open_still(path: Path) -> sqlite3.Connection:
-    """Open a file that nobody writes, perhaps on a disk that cannot be written.
+    """Open a file that is not written, perhaps on a read-only disk.
 
     Raises:
-        sqlite3.Error: it cannot be opened. Whether it is a database is not known yet.
+        sqlite3.Error: it cannot be opened. It is not known yet whether it is a database.
     """
-    has_log = any(one.exists() for one in beside(path))
+    has_log = any(log.exists() for log in log_files(path))
     mode = "mode=ro" if has_log else "mode=ro&immutable=1"
     connection = sqlite3.connect(
         f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None
@@ -135,9 +135,9 @@ def open_still(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def _open_live(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open a database that may be served; only the copying itself goes on without the gate.
+    """Open a database that may be served; only the copying itself runs without the gate.
 
-    Who is first there recovers the log, who is last empties it: both as a writer does.
+    The first one to open recovers the log, the last one empties it: both as a writer does.
     """
     gate = Gate(path)
     with closing(gate):
@@ -152,7 +152,7 @@ def _open_live(path: Path) -> Iterator[sqlite3.Connection]:
 
 def _connect(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(path, isolation_level=None)
-    connection.execute("PRAGMA synchronous = OFF")  # it is flushed once, when it is complete
+    connection.execute("PRAGMA synchronous = OFF")  # flushed once, when it is complete
     return connection
 
 

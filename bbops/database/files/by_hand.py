@@ -1,4 +1,4 @@
-"""Run statements that a person typed: they read, and insert, update or delete if they may."""
+"""Run statements that a person typed: they read, and with permission insert, update or delete."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _OPERATIONS_PER_BREATH: Final = 100_000
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What a statement gave: values as they are stored, and the number of rows it changed.
+class StatementResult:
+    """The result of a statement: stored values, and the number of changed rows.
 
     `is_cut` says that there were more rows.
     """
@@ -41,8 +41,8 @@ class Answer:
 class ByHand:
     """A database, served or not, for the statements of a person; each is a transaction.
 
-    Nothing here can keep writers waiting while somebody thinks: there is no BEGIN. What would
-    change the tables themselves, the settings or another file is refused, always.
+    There is no BEGIN, so an idle user cannot keep writers waiting. Statements that change the
+    tables themselves, the settings or another file are always refused.
     """
 
     def __init__(self, path: Path, *, writes: bool = False) -> None:
@@ -52,15 +52,15 @@ class ByHand:
             DatabaseError: it cannot be opened.
         """
         self._gate = Gate(path)
-        with self._gate:  # who is first there recovers the log
+        with self._gate:  # the first one to open recovers the log
             self._reader = _open(path, reads=True)
             self._writer = _open(path, reads=False) if writes else None
 
-    def run(self, statement: str, *, most: int) -> Answer:
-        """Run one statement and return at most so many of its rows.
+    def run(self, statement: str, *, most: int) -> StatementResult:
+        """Run one statement and return at most `most` of its rows.
 
         Raises:
-            DatabaseError: it is wrong, may not run here, or breaks a rule of a table.
+            DatabaseError: it is invalid, not allowed here, or breaks a rule of a table.
             KeyboardInterrupt: Ctrl-C, also in the middle of a long one.
         """
         try:
@@ -75,7 +75,7 @@ class ByHand:
             raise _refusal(error, writes=True) from None
 
     def close(self) -> None:
-        """Close the file; who is last there empties the log."""
+        """Close the file; the last one to close empties the log."""
         with self._gate:
             self._reader.close()
             if self._writer is not None:
@@ -105,26 +105,26 @@ def _may_write(action: int, one: str | None, *more: str | None) -> int:
 
 
 def _breathe() -> int:
-    """Let Python see a Ctrl-C in the middle of a statement."""
+    """Let Python handle a Ctrl-C in the middle of a statement."""
     return 0
 
 
-def _answer(cursor: sqlite3.Cursor, most: int) -> Answer:
+def _answer(cursor: sqlite3.Cursor, most: int) -> StatementResult:
     with closing(cursor):
         if cursor.description is None:
-            return Answer((), (), max(cursor.rowcount, 0))
+            return StatementResult((), (), max(cursor.rowcount, 0))
         rows = cursor.fetchmany(most + 1)
         columns = tuple(str(column[0]) for column in cursor.description)
-    return Answer(columns, tuple(rows[:most]), 0, is_cut=len(rows) > most)
+    return StatementResult(columns, tuple(rows[:most]), 0, is_cut=len(rows) > most)
 
 
-def _written(cursor: sqlite3.Cursor, most: int) -> Answer:
-    """Return what a statement that writes gave, once it has run to its end."""
+def _written(cursor: sqlite3.Cursor, most: int) -> StatementResult:
+    """Return the result of a writing statement, after it has run to its end."""
     with closing(cursor):
         rows = cursor.fetchall()
         columns = tuple(str(column[0]) for column in cursor.description or ())
         changed = max(cursor.rowcount, 0)
-    return Answer(columns, tuple(rows[:most]), changed, is_cut=len(rows) > most)
+    return StatementResult(columns, tuple(rows[:most]), changed, is_cut=len(rows) > most)
 
 
 def _is_denied(error: Exception) -> bool:

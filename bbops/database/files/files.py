@@ -1,4 +1,4 @@
-"""The files of a database: put in their place whole, found and removed together."""
+"""The files of a database: written whole, found and removed together."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bbops.base import disk
 from bbops.base.errors import DatabaseError
 
 PARTIAL: Final = ".partial"
-"""How the name of a file ends that is still being written."""
+"""The suffix of a file that is still being written."""
 
 _LOGS: Final = ("-journal", "-wal")
 _BESIDE: Final = (*_LOGS, "-shm")
@@ -20,10 +20,10 @@ _BESIDE: Final = (*_LOGS, "-shm")
 
 @contextmanager
 def written_whole(target: Path) -> Iterator[Path]:
-    """Yield an empty file, mode 0600, that takes the place of `target` when the block has ended.
+    """Yield an empty file, mode 0600, that replaces `target` at the end of the block.
 
-    A block that raises leaves `target` as it was. One that is killed does, too, and leaves a file
-    behind whose name ends in `.partial`.
+    A block that raises leaves `target` as it was. So does a killed process, which also leaves a
+    file whose name ends in `.partial`.
 
     Raises:
         DatabaseError: the folder cannot be written, or the disk is full.
@@ -34,32 +34,32 @@ def written_whole(target: Path) -> Iterator[Path]:
             try:
                 yield partial
             finally:
-                for one in beside(partial):
-                    one.unlink(missing_ok=True)
+                for file in log_files(partial):
+                    file.unlink(missing_ok=True)
         disk.flush(target.parent)
     except OSError as error:
         raise _cannot_write(target, error) from None
 
 
 def remove(path: Path) -> None:
-    """Delete a database file with what SQLite keeps beside it, where they exist."""
-    for one in (path, *beside(path)):
-        one.unlink(missing_ok=True)
+    """Delete a database file with the files that SQLite keeps beside it, if they exist."""
+    for file in (path, *log_files(path)):
+        file.unlink(missing_ok=True)
 
 
-def beside(path: Path) -> tuple[Path, ...]:
+def log_files(path: Path) -> tuple[Path, ...]:
     """Return the files that SQLite keeps beside a database; they need not exist."""
     return tuple(path.with_name(path.name + end) for end in _BESIDE)
 
 
 def with_logs(path: Path) -> tuple[Path, ...]:
-    """Return the files in which data may lie, those that exist."""
+    """Return the existing files that may contain data."""
     files = (path, *(path.with_name(path.name + end) for end in _LOGS))
-    return tuple(one for one in files if one.exists())
+    return tuple(file for file in files if file.exists())
 
 
 def _give_to_owner_of(folder: Path, path: Path) -> None:
-    """Let a server that runs as another user open what root has written."""
+    """Let a server under another user open the files that root has written."""
     if os.geteuid() == 0:
         owner = folder.stat()
         os.chown(path, owner.st_uid, owner.st_gid)

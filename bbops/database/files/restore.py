@@ -1,4 +1,4 @@
-"""Put a backup in the place of a database that nobody serves, and keep what was there."""
+"""Replace a database that is not served by a backup, and keep the old one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Final
 
 from bbops.base.errors import DatabaseDamaged, DatabaseError
 from bbops.database.files.backup import DAMAGE, Contents, Tell, copy, open_still
-from bbops.database.files.files import PARTIAL, beside, remove, with_logs, written_whole
+from bbops.database.files.files import PARTIAL, log_files, remove, with_logs, written_whole
 from bbops.database.sqlite.gate import Gate
 from bbops.runtime.realtime.rows import EPOCH
 from bbops.runtime.work.values import RESTORED
@@ -22,30 +22,30 @@ _DAMAGED: Final = "use another backup; nothing has changed"
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """What is there now, and where what was there is kept; None when nothing was."""
+    """The restored contents, and the copy of the old database; None if there was none."""
 
     contents: Contents
     kept: Path | None
     held: int
-    """Jobs that run again only when they are released."""
+    """Jobs that run again only after their release."""
 
 
 def restore(path: Path, file: Path, keep: Path, *, tell: Tell | None = None) -> Restored:
-    """Make the database at `path` what the backup `file` holds.
+    """Replace the database at `path` by the backup `file`.
 
-    The caller keeps servers away. Killed at any point, it leaves the old data or the new: the old
-    is one file without a log when the new one takes its name.
+    The caller keeps servers away. If the process is killed at any point, the old data or the new is
+    left: the old data is one file without a log when the new one takes its name.
 
     Args:
-        path: need not exist.
-        file: stays as it is; it may lie on a disk that cannot be written.
-        keep: gets what was at `path`; its name begins with that. With its log as a second file
-            where SQLite cannot read it any more.
+        path: the database; it need not exist.
+        file: stays unchanged; it may lie on a read-only disk.
+        keep: gets the old database; its name begins with the name of `path`. The log is a second
+            file if SQLite can no longer read it.
         tell: see `back_up`.
 
     Raises:
-        DatabaseDamaged: `file` is no database, or not a whole one; nothing has changed.
-        DatabaseError: it is none of bbops, `path` is open in another program, or the disk is full.
+        DatabaseDamaged: `file` is not a database, or is damaged; nothing has changed.
+        DatabaseError: it is not a bbops database, `path` is open elsewhere, or the disk is full.
     """
     gate = Gate(path)
     with closing(gate), gate, written_whole(path) as partial:
@@ -54,14 +54,14 @@ def restore(path: Path, file: Path, keep: Path, *, tell: Tell | None = None) -> 
         contents = _take_in(file, partial, tell)
         held = _hold_jobs(partial)
         kept = keep if _settle_and_keep(path, keep) else None
-        for one in beside(path):  # a log would be taken for that of the new file
-            one.unlink(missing_ok=True)
+        for log in log_files(path):  # a log would be taken for the new file's own
+            log.unlink(missing_ok=True)
     return Restored(contents, kept, held)
 
 
 def _left_behind(path: Path, partial: Path) -> Iterator[Path]:
-    """Yield what restores of `path` have left that were killed; `keep` begins with its name."""
-    return (one for one in path.parent.glob(f".{path.name}.*{PARTIAL}") if one != partial)
+    """Yield the remains of killed restores of `path`; `keep` begins with its name."""
+    return (left for left in path.parent.glob(f".{path.name}.*{PARTIAL}") if left != partial)
 
 
 def _take_in(file: Path, partial: Path, tell: Tell | None) -> Contents:
@@ -78,17 +78,17 @@ def _take_in(file: Path, partial: Path, tell: Tell | None) -> Contents:
 
 
 def _hold_jobs(partial: Path) -> int:
-    """Let nothing happen again that was due when the backup was made; return how many jobs wait.
+    """Prevent work that was due before the backup from running again; return the number of jobs.
 
-    Tasks go on from now. Events that had not reached their triggers yet reach none.
+    Tasks continue from now. Pending events without jobs reach no triggers.
     """
     with closing(sqlite3.connect(partial)) as database, database:
         tables = database.execute("SELECT name FROM sqlite_master WHERE name = '_bbops_ticks'")
-        if not tables.fetchall():  # it is older than tasks
+        if not tables.fetchall():  # the backup is older than tasks
             return 0
         database.execute("DELETE FROM _bbops_ticks")
         database.execute("DELETE FROM _bbops_outbox")
-        # numbers of changes come again: who has some from before must read anew
+        # numbers of changes are reused: readers with old numbers must start over
         database.execute("DELETE FROM _bbops_notes WHERE name = ?", (EPOCH,))
         held = database.execute(
             "UPDATE _bbops_jobs SET state = 'held', error = ?, owner = NULL WHERE state <> 'dead'",
@@ -98,29 +98,29 @@ def _hold_jobs(partial: Path) -> int:
 
 
 def _settle_and_keep(path: Path, keep: Path) -> bool:
-    """Copy what is there to `keep`, and return whether there was something."""
+    """Copy the old database to `keep`, and return whether there was one."""
     try:
         if path.exists():
             _settle(path)
     except DatabaseDamaged:
-        pass  # it is kept as it is, with its log
+        pass  # kept unchanged, with its log
     found = with_logs(path)
-    # renamed, there would be no data for a moment; linked, a server could write to it, if we die
-    for one in found:
-        with written_whole(keep.with_name(keep.name + one.name.removeprefix(path.name))) as copied:
-            shutil.copyfile(one, copied)
+    # renamed, the data would be gone for a moment; linked, a server could write to it after a crash
+    for file in found:
+        with written_whole(keep.with_name(keep.name + file.name.removeprefix(path.name))) as copied:
+            shutil.copyfile(file, copied)
     return bool(found)
 
 
 def _settle(path: Path) -> None:
-    """Move all of the log into the file; nobody else can have it open then.
+    """Move the whole log into the file, which must not be open elsewhere.
 
     Raises:
-        DatabaseDamaged: SQLite cannot.
+        DatabaseDamaged: SQLite cannot read the log.
         DatabaseError: another program has it open.
     """
     try:
-        with closing(open_still(path)) as connection:  # which would not write to what is damaged
+        with closing(open_still(path)) as connection:  # it never writes to a damaged file
             connection.execute("PRAGMA schema_version").close()
         with closing(sqlite3.connect(path, timeout=1, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode = DELETE").fetchall()

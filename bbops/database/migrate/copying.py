@@ -1,7 +1,7 @@
-"""Copy rows of a live database into that of a draft, without what is private in them.
+"""Copy rows of a live database to a draft's database, without their private values.
 
-A draft is code that nobody has reviewed, so a private column gets a value of its type that says
-nothing, and so does every other one that is named. What a row refers to comes along.
+The code of a draft is not reviewed, so a private column gets a meaningless value of its type, and
+so does every listed column. Rows that a row refers to are copied along.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Row = dict[str, Stored]
 
 @dataclass(slots=True)
 class _Copy:
-    """What is copied so far: of each column that rows refer to, the values that are there."""
+    """The copied rows so far: the existing values of each column that rows refer to."""
 
     tables: Mapping[str, Table]
     masked: Collection[str]
@@ -47,20 +47,20 @@ def copy_rows(
     source: Place, target: Place, tables: Mapping[str, Table], names: Sequence[str],
     *, limit: int = 1_000, masked: Collection[str] = (),
 ) -> dict[str, int]:  # fmt: skip
-    """Copy the newest rows of some tables, and what they refer to; return how many came.
+    """Copy the newest rows of some tables, and the rows they refer to; return their numbers.
 
-    Rows that are there already stay as they are; one that refers to what did not come is left out.
+    Existing rows stay unchanged; a row is left out if a row that it refers to is missing.
 
     Args:
         source: the live database; it is only read.
-        target: the draft's.
-        tables: as the draft declares them.
-        names: which to copy; all without any.
-        limit: of rows a table, at most MOST_ROWS.
-        masked: `table.column` of what to hide beside private columns.
+        target: the draft's database.
+        tables: the tables that the draft declares.
+        names: the tables to copy; all if it is empty.
+        limit: the most rows of a table, up to MOST_ROWS.
+        masked: `table.column` of further columns to mask.
 
     Raises:
-        BbopsError: there is no such table, or a row breaks a rule of the draft.
+        BbopsError: a table does not exist, or a row breaks a rule of the draft.
     """
     _require(tables, names, masked)
     copy = _Copy(tables, masked, min(limit, MOST_ROWS))
@@ -88,7 +88,7 @@ def _require(tables: Mapping[str, Table], names: Sequence[str], masked: Collecti
 
 
 def _ordered(tables: Mapping[str, Table], names: Sequence[str]) -> list[str]:
-    """Return these tables with all that they refer to, those first that others refer to."""
+    """Return these tables with all tables that they refer to, referenced tables first."""
     ordered: list[str] = []
     begun: set[str] = set()
 
@@ -107,16 +107,16 @@ def _ordered(tables: Mapping[str, Table], names: Sequence[str]) -> list[str]:
 
 
 def _read(live: LiveTables, name: str, table: Table, limit: int, *, is_file: bool) -> list[Row]:
-    """Return the newest rows, of the columns that both databases have with the same type."""
+    """Return the newest rows, with the columns that both databases have with the same type."""
     found = live.read().get(name)
     if found is None:
         return []
     columns = [
-        one for one, column in table.columns.items()
-        if one in found.columns and found.columns[one].kind in {column.type, ""}
+        key for key, column in table.columns.items()
+        if key in found.columns and found.columns[key].kind in {column.type, ""}
     ]  # fmt: skip
-    picked = [_select(one, table.columns[one], is_file=is_file) for one in columns]
-    order = ", ".join(f'"{one}" DESC' for one in _newest(table, columns))
+    picked = [_select(key, table.columns[key], is_file=is_file) for key in columns]
+    order = ", ".join(f'"{key}" DESC' for key in _newest(table, columns))
     query = f"SELECT {', '.join(picked)} FROM {live.name(name)}"
     rows = live.ask(f"{query}{f' ORDER BY {order}' if order else ''} LIMIT {limit}")
     return [dict(zip(columns, row, strict=True)) for row in reversed(rows)]
@@ -127,22 +127,22 @@ def _select(name: str, column: Column, *, is_file: bool) -> str:
 
 
 def _newest(table: Table, columns: Sequence[str]) -> list[str]:
-    """Return what rows are ordered by: when they were made, else their key."""
-    made = [one for one in columns if table.columns[one].auto == "created"]
-    return made[:1] or [one for one in table.key if one in columns]
+    """Return the columns that order the rows: the time of creation, else the key."""
+    made = [key for key in columns if table.columns[key].auto == "created"]
+    return made[:1] or [key for key in table.key if key in columns]
 
 
 def _put(draft: LiveTables, name: str, row: Row, copy: _Copy) -> bool:
     table = copy.tables[name]
-    if not table.key or any(one not in row for one in table.key):
+    if not table.key or any(key not in row for key in table.key):
         raise MigrationRefused(
             f"rows of '{name}' cannot be identified: the table has no primary key"
         )
-    if any(not _is_there(draft, column, row.get(one), copy) for one, column in _references(table)):
+    if any(not _is_there(draft, column, row.get(key), copy) for key, column in _references(table)):
         return False
-    hidden = [one for one in table.columns if _is_hidden(name, one, copy)]
-    full = row | {one: _mask(name, one, table, row) for one in hidden}
-    typed = {one: (full[one], table.columns[one].type) for one in full}
+    hidden = [key for key in table.columns if _is_hidden(name, key, copy)]
+    full = row | {key: _mask(name, key, table, row) for key in hidden}
+    typed = {key: (full[key], table.columns[key].type) for key in full}
     try:
         is_new = draft.insert_missing(name, typed, table.key)
     except MigrationRefused as error:
@@ -154,11 +154,11 @@ def _put(draft: LiveTables, name: str, row: Row, copy: _Copy) -> bool:
 
 
 def _references(table: Table) -> list[tuple[str, Column]]:
-    return [(one, column) for one, column in table.columns.items() if column.references]
+    return [(key, column) for key, column in table.columns.items() if column.references]
 
 
 def _is_there(draft: LiveTables, column: Column, value: Stored, copy: _Copy) -> bool:
-    """Return whether the draft has what a row refers to."""
+    """Return whether the draft has the row that a value refers to."""
     if value is None:
         return True
     parent, _, key = str(column.references).partition(".")
@@ -169,7 +169,7 @@ def _is_there(draft: LiveTables, column: Column, value: Stored, copy: _Copy) -> 
 
 
 def _is_hidden(table: str, column: str, copy: _Copy) -> bool:
-    """Return whether a column is masked; a key or a reference says only which row it is."""
+    """Return whether a column is masked; keys and references only identify rows."""
     declared = copy.tables[table].columns[column]
     if column in copy.tables[table].key or declared.references:
         return False
@@ -177,14 +177,14 @@ def _is_hidden(table: str, column: str, copy: _Copy) -> bool:
 
 
 def _mask(name: str, of: str, table: Table, row: Row) -> Stored:
-    """Return a value that says nothing of the old one; where it must be unique, it is."""
+    """Return a value that reveals nothing of the old one, unique if it must be."""
     column = table.columns[of]
     if column.nullable and not column.unique:
         return None
     if column.enum:
         first: Stored = column.enum[0]
         return first
-    which = repr((name, of, [row[one] for one in table.key]))
+    which = repr((name, of, [row[key] for key in table.key]))
     mark = hashlib.sha256(which.encode()).hexdigest()
     if column.type == "uuid":
         return str(uuid.UUID(mark[:32]))

@@ -1,4 +1,4 @@
-"""Find what somebody changed by hand: live tables that differ from those that were applied."""
+"""Find changes by hand: live tables that differ from the applied ones."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _COPIED: Final = ("nullable", "default", "references", "onDelete", "type", "auto
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """Something that differs, and the whole table as it is now, in the words of its file."""
+    """A difference, and the whole table as it is now, in the words of its file."""
 
     what: str
     name: str
@@ -43,12 +43,12 @@ class Drift:
 
 @dataclass(frozen=True, slots=True)
 class Drifted:
-    """What was changed by hand; empty when nothing was.
+    """The changes by hand; empty without any.
 
     Attributes:
-        found: each difference.
-        tables: those that differ, as files would say them; None for one that is gone.
-        remarks: what files cannot say of them.
+        found: the differences.
+        tables: the changed tables in the form of their files; None for a missing table.
+        remarks: notes on everything that files cannot describe.
     """
 
     found: tuple[Drift, ...]
@@ -57,7 +57,7 @@ class Drifted:
 
 
 def find_drift(place: Place) -> Drifted:
-    """Return what differs from the tables that were applied last. Reads no row.
+    """Return the differences from the tables that were applied last. Reads no row.
 
     Raises:
         DatabaseError: the database cannot be read, or no project's tables were made in it.
@@ -71,9 +71,13 @@ def _find(live: LiveTables, spec: str) -> Drifted:
     want = live.ddl.describe(applied)
     have = with_kinds(live.read(), migrate.types_of(spec))
     left_out = set() if migrate.describe(applied) == spec else {"table rules"}
-    differences = [one for one in shape.differ(have, want) if one.kind in _SAID.keys() - left_out]
+    differences = [
+        difference
+        for difference in shape.differ(have, want)
+        if difference.kind in _SAID.keys() - left_out
+    ]
     with_checks = sorted(rest.checks & applied.keys())
-    changed = {one.table for one in differences} | {*with_checks}
+    changed = {difference.table for difference in differences} | {*with_checks}
     if not changed:
         return Drifted((), {})
     adopted = adopt(have, rest, only=changed)
@@ -83,7 +87,9 @@ def _find(live: LiveTables, spec: str) -> Drifted:
     }
     odd = (Drift("a check was added", table) for table in with_checks)
     found = tuple(dict.fromkeys([*map(_told, differences), *odd]))
-    remarks = tuple(one for one in adopted.remarks if any(f"'{name}" in one for name in changed))
+    remarks = tuple(
+        remark for remark in adopted.remarks if any(f"'{name}" in remark for name in changed)
+    )
     return Drifted(found, tables, remarks)
 
 
@@ -98,7 +104,7 @@ def _merged(
     have: shape.Table | None,
     ddl: Ddl,
 ) -> Declared | None:
-    """Return the table as it is now: what was applied, without what is gone, with what is new."""
+    """Return the current table: the applied one without removed parts, with new parts."""
     if applied is None or live is None or have is None:
         return live
     declared: dict[str, Any] = applied.model_dump(
@@ -114,8 +120,8 @@ def _merged(
     checks = _kept_checks(applied, have, write_checks(name, applied, ddl.dialect))
     found = {**declared, **live, "columns": columns} | ({"checks": checks} if checks else {})
     found["indexes"] = live.get("indexes", {}) | {
-        key: one for key, one in declared.get("indexes", {}).items()
-        if "where" in one and key in have.indexes
+        key: index for key, index in declared.get("indexes", {}).items()
+        if "where" in index and key in have.indexes
     }  # fmt: skip
     if not found["indexes"]:
         del found["indexes"]
@@ -125,7 +131,7 @@ def _merged(
 def _kept_checks(
     applied: Table, have: shape.Table, written: Iterable[shape.Rule]
 ) -> dict[str, str]:
-    """Return the checks that were applied and are there, as their file says them."""
+    """Return the applied checks that still exist, in the form of their file."""
     rules = zip(texts_of(applied).items(), written, strict=True)
     return {name: text for (name, text), rule in rules if rule in have.rules}
 
@@ -141,6 +147,6 @@ def _column(declared: Declared | None, live: Declared) -> Declared:
 
 
 def lines(drifted: Drifted) -> Iterator[str]:
-    """Yield what a person is told."""
+    """Yield the lines for a user."""
     yield from map(str, drifted.found)
     yield from drifted.remarks

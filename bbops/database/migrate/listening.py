@@ -1,7 +1,7 @@
 """Let a database report the changes of rows that its releases wait for.
 
-Before a release goes live the database reports what it and the one before wait for, and once the
-one before has ended what the live one waits for. What a migration changes is not reported.
+Before a release goes live, the database reports the events of this release and of the old one;
+after the old one has ended, only the live one's. Changes by migrations are not reported.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from bbops.runtime.work.rows import OPERATIONS
 
 
 def find_listening(live: LiveTables) -> Listening:
-    """Return who listens now."""
+    """Return the current listeners."""
     return read_listening(live.read_note(NOTE))
 
 
 def silently(live: LiveTables, work: Callable[[], None]) -> None:
-    """Change tables and rows, and report nothing of it."""
+    """Change tables and rows without reporting it."""
     listening = find_listening(live)
     if not listening.every:
         work()
@@ -54,22 +54,22 @@ def refuse_triggers(place: Place, wanted: ByTable) -> None:
 
 def find_all_refused(live: LiveTables, tables: Collection[str]) -> Mapping[str, str]:
     """Return the tables on which a trigger cannot be created, as `find_refused_triggers`."""
-    return live.find_refused_triggers({one: RowEvents.of(OPERATIONS, ()) for one in tables})
+    return live.find_refused_triggers({table: RowEvents.of(OPERATIONS, ()) for table in tables})
 
 
 def begin_listening(opened: Opened, wanted: ByTable, release: str) -> None:
-    """Let a release that is about to go live hear of changes, beside the one that is."""
+    """Report changes to a release that is about to go live, beside the live one."""
     now = opened.look(lambda: find_listening(opened.live))
     if now.live != wanted or now.coming is not None:
         _listen(opened, now, Listening(now.live, wanted, release))
 
 
 def finish_listening(opened: Opened, release: str | None) -> None:
-    """Report what the live release waits for alone, once the one before has ended.
+    """Report only the events of the live release, after the old one has ended.
 
     Args:
         opened: the database.
-        release: the digest of the live one; None where nobody serves the database.
+        release: the digest of the live release; None if the database is not served.
     """
     now = opened.look(lambda: find_listening(opened.live))
     if now.coming is not None and release in {None, now.release}:

@@ -1,7 +1,7 @@
-"""Look at what tables that nobody has reviewed would do to the live rows, and say no more of them.
+"""Find the effects of unreviewed tables on the live rows, and reveal no more than that.
 
-A check, an enum or a length that rows break tells one bit of each value. Whoever may propose tables
-could ask for values one bit at a time, so what is told of private columns does not depend on them.
+A check, an enum or a length that rows break reveals one bit of each value. The author of a proposal
+could read values one bit at a time, so reports on private columns do not depend on them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _READ_NOTHING: Final = frozenset({
     "allow null in column", "allow repeated values in column", "change the default of column",
     "create table", "drop column", "drop index", "drop table", "rename column", "rename table",
 })  # fmt: skip
-"""What no value decides. A kind that is in neither set counts as one that reads the whole table."""
+"""Kinds that no value decides. Kinds in neither set count as reading the whole table."""
 
 _WHY: Final = "rows are looked at when it is published, since their values are private"
 
@@ -41,7 +41,7 @@ class Looked:
     """The result of a look.
 
     Attributes:
-        migration: as planned.
+        migration: the planned migration.
         told: the migration without values of private columns, for authors of proposals.
         triggers: tables on which no SQL trigger can be created, with the statement that allows it.
     """
@@ -52,7 +52,7 @@ class Looked:
 
 
 def look(place: Place, wanted: Tables, *, seconds: float) -> Looked:
-    """Return what `rollout.plan` does, and what may be told of it. Raises as that."""
+    """Return the plan of `rollout.plan`, and its version for authors. Raises as `rollout.plan`."""
     migration = rollout.plan(place, wanted, seconds=seconds).migration
     with read_tables(place) as live:
         known, triggers = recorded_tables(live), find_all_refused(live, wanted)
@@ -60,12 +60,12 @@ def look(place: Place, wanted: Tables, *, seconds: float) -> Looked:
 
 
 def conceal(migration: Migration, known: Tables, wanted: Tables) -> Migration:
-    """Return a migration that says nothing which depends on the values of private columns.
+    """Return a migration that does not depend on the values of private columns.
 
     Args:
-        migration: as planned.
-        known: the live tables as they were declared: they say what is private.
-        wanted: as declared now.
+        migration: the planned migration.
+        known: the declarations of the live tables, which say what is private.
+        wanted: the declared tables.
     """
     found = _Concealing(migration, known, wanted)
     return replace(migration, changes=tuple(map(found.conceal, migration.changes)))
@@ -76,11 +76,11 @@ class _Concealing:
         self._renames, self._known, self._wanted = migration.renames, known, wanted
 
     def conceal(self, change: Change) -> Change:
-        """Return a change as it may be told."""
+        """Return a change without private values."""
         if self._reads_private(change):
             return Change(*change.key, "depends", _WHY, phase=change.phase)
         key = self._key_of(change.table)
-        if change.rows.keys and any(self._is_private(change.table, one) for one in key):
+        if change.rows.keys and any(self._is_private(change.table, column) for column in key):
             return replace(change, rows=Rows(change.rows.count))
         return change
 
@@ -102,7 +102,7 @@ class _Concealing:
 
     def _has_private(self, table: str) -> bool:
         old = self._known.get(self._renames.old_table(table))
-        return old is not None and any(one.private for one in old.columns.values())
+        return old is not None and any(column.private for column in old.columns.values())
 
     def _refers_to_private(self, table: str, column: str) -> bool:
         new = self._wanted.get(table)

@@ -1,4 +1,4 @@
-"""Make the live tables of a database the declared ones, or say why not. Nothing in between."""
+"""Turn the live tables of a database into the declared ones, or report why not."""
 
 from __future__ import annotations
 
@@ -28,30 +28,30 @@ from bbops.language.resources.table import RULES, Table
 from bbops.language.sql.sqlite import SQLITE_CHECK
 
 _BROKEN: Final = "broken"
-"""The hash on record where the tables lack a rule that they are recorded with."""
-_FORMAT: Final = 2  # count up when the same tables are described to a database in another way
+"""The recorded hash if the tables lack a recorded rule."""
+_FORMAT: Final = 2  # increase it if the same tables are described to a database in another way
 
 
 @dataclass(frozen=True, slots=True)
 class Migration:
-    """What leads from the live tables to the declared ones, and the hash of the latter."""
+    """The changes from the live tables to the declared ones, and the hash of the latter."""
 
     changes: tuple[Change, ...]
     spec_hash: str
     differences: tuple[Difference, ...] = field(default=(), compare=False)
-    """Of the tables once they are renamed; also those that nobody needs to be told."""
+    """The differences after all renames, with those that users need not see."""
     renames: Renames = field(default_factory=Renames, compare=False)
     base: str = ""
-    """The live tables: their hash, and when they became what they are."""
+    """The live tables: their hash, and the time of their last change."""
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing is to be done; seed rows do not count."""
+        """Whether there is nothing to do; seed rows do not count."""
         return not self.changes and not self.differences
 
     @property
     def hash(self) -> str:
-        """The name of this plan, the same for as long as it would do the same."""
+        """The name of this plan, the same as long as its effects are the same."""
         return hash_changes(self.changes, self.base)
 
     @property
@@ -61,8 +61,10 @@ class Migration:
 
     @property
     def refused(self) -> tuple[Change, ...]:
-        """The changes that keep `apply` from doing anything, unless the plan is approved."""
-        return tuple(one for one in self.changes if one.risk in {"destructive", "impossible"})
+        """The changes that prevent `apply`, unless the plan is approved."""
+        return tuple(
+            change for change in self.changes if change.risk in {"destructive", "impossible"}
+        )
 
     @property
     def losing_tables(self) -> set[str]:
@@ -71,15 +73,15 @@ class Migration:
 
     @property
     def is_waiting(self) -> bool:
-        """Whether an approval is all that it lacks."""
+        """Whether only an approval is missing."""
         return bool(self.losses) and self.losses == self.refused
 
 
 def plan(place: Place, tables: Mapping[str, Table]) -> Migration:
-    """Return what `apply` would do to the database as it is now; changes and creates nothing.
+    """Return the effects of `apply` on the current database; changes and creates nothing.
 
-    Under a millisecond when the tables are those of the last `apply`, else some milliseconds and
-    one look at each row that a change is about.
+    Under a millisecond if the tables are the last applied ones, else some milliseconds and one look
+    at each row that a change is about.
 
     Raises:
         DatabaseError: the database cannot be read.
@@ -92,16 +94,16 @@ def plan(place: Place, tables: Mapping[str, Table]) -> Migration:
 def apply(place: Place, tables: Mapping[str, Table], approved: Collection[str] = ()) -> Migration:
     """Bring the database to the declared tables in one transaction, insert seed rows.
 
-    Makes a file that is missing. Waits for other writers: call it where blocking is allowed. What
-    fails midway leaves everything as it was. Before anything is lost a copy is kept.
+    Creates a missing file. Waits for other writers: call it where blocking is allowed. A failure
+    midway leaves everything as it was. Before anything is lost, a copy is kept.
 
     Args:
         place: the database.
-        tables: as declared.
-        approved: hashes of plans that may lose what they say.
+        tables: the declared tables.
+        approved: hashes of plans that may lose data.
 
     Returns:
-        The plan that was carried out.
+        The executed plan.
 
     Raises:
         MigrationRefused: a change is not safe, or rows break a rule; lists every refused change.
@@ -124,16 +126,16 @@ def carry_out(
     planned: Migration,
     also: Callable[[], None] = lambda: None,
 ) -> None:
-    """Make a plan whatever it loses, in one transaction, and insert seed rows.
+    """Execute a plan, whatever it loses, in one transaction, and insert seed rows.
 
     Args:
-        opened: since before the plan was made.
-        tables: those of the plan.
-        planned: what `plan_on` returned for them.
-        also: what to write down in the same transaction.
+        opened: the database, opened before the plan was made.
+        tables: the tables of the plan.
+        planned: the result of `plan_on` for them.
+        also: records more in the same transaction.
 
     Raises:
-        MigrationRefused: rows that came meanwhile, or seed rows, break a rule.
+        MigrationRefused: newly written rows, or seed rows, break a rule.
         DatabaseError: the database cannot be written.
     """
     live = opened.live
@@ -148,14 +150,14 @@ def carry_out(
 
 
 def validate(opened: Opened, give_up: Callable[[], None] = lambda: None) -> None:
-    """Look at the rows that are older than the rules of their tables, after `carry_out`.
+    """Check the rows that are older than the rules of their tables, after `carry_out`.
 
     Args:
-        opened: since then, or later: what a crash kept from being done is done now.
-        give_up: what to write down where a rule is taken back.
+        opened: the database, now or later: a check that a crash prevented is made up for.
+        give_up: records a rule that is taken back.
 
     Raises:
-        MigrationRefused: rows break a rule, which is taken back; the next plan finds it missing.
+        MigrationRefused: rows break a rule, which is taken back; the next plan reports it missing.
         DatabaseError: the database cannot be written.
     """
     live = opened.live
@@ -173,7 +175,7 @@ def insert_seed(place: Place) -> dict[str, int]:
     """Insert the seed rows of the last applied tables that are missing, in one transaction.
 
     Returns:
-        How many rows each table got that declares some. Waits for other writers, as `apply` does.
+        The number of inserted rows for each table with seed rows. Waits for writers, as `apply`.
 
     Raises:
         MigrationRefused: a row breaks a rule.
@@ -187,7 +189,7 @@ def insert_seed(place: Place) -> dict[str, int]:
 
 
 def plan_on(live: LiveTables, tables: Mapping[str, Table]) -> Migration:
-    """Return what leads from the live tables to these; as `plan`."""
+    """Return the changes from the live tables to these; see `plan`."""
     spec_hash = hash_of(tables)
     recorded_hash, spec, applied_at = live.recorded()
     if recorded_hash == spec_hash:
@@ -198,14 +200,14 @@ def plan_on(live: LiveTables, tables: Mapping[str, Table]) -> Migration:
 
 
 def _compare(live: LiveTables, tables: Mapping[str, Table], types: Types) -> Comparison:
-    want = live.ddl.describe(tables)  # refuses defaults that do not fit, before they are used
+    want = live.ddl.describe(tables)  # refuses invalid defaults before they are used
     have = with_kinds(live.read(), types)
     renames = find_renames(have, tables)
     renamed = with_renames(have, renames)
     differences = differ(renamed, want)
     conversions = live.convert(_changed_types(live.ddl, renamed, want, differences, renames))
     carrier = Carrier(live.ddl, conversions.converted, live.now())
-    carried = carrier.carry(have, tables, renames)
+    carried = carrier.carry_rows(have, tables, renames)
     rows = Preflight(live.ask, have, live.name, tables, carried)
     return Comparison(
         tables, renamed, want, differences, renames, rows, live.ddl, conversions
@@ -221,11 +223,14 @@ def _changed_types(
 ) -> list[tuple[str, str, str, str]]:
     """Return live table, live column, its old type and its new one."""
     found = []
-    for one in differences:
-        if one.kind == "type":
-            old, new = (of[one.table].columns[one.what] for of in (renamed, want))
+    for difference in differences:
+        if difference.kind == "type":
+            old, new = (of[difference.table].columns[difference.what] for of in (renamed, want))
             kind = old.kind or guess_type(ddl.storage, old.type, new.kind)
-            table, column = renames.old_table(one.table), renames.old_column(one.table, one.what)
+            table, column = (
+                renames.old_table(difference.table),
+                renames.old_column(difference.table, difference.what),
+            )
             found.append((table, column, kind, new.kind))
     return found
 
@@ -243,7 +248,7 @@ def _apply(live: LiveTables, tables: Mapping[str, Table], migration: Migration) 
 
 
 def refusal(migration: Migration) -> MigrationRefused:
-    """Return the error that says which changes are not made, and the cure of each."""
+    """Return the error that lists the refused changes, and the fix of each."""
     listed = "\n".join(f"  {change}" for change in migration.refused)
     cures = dict.fromkeys(change.cure for change in migration.refused if change.cure)
     if migration.is_waiting:
@@ -263,19 +268,22 @@ def _make(
     before = with_kinds(live.read(), types)
     renames = find_renames(before, tables)
     live.make_renames(renames)
-    live.lock({one.table for one in differences if one.kind != "add table"})
+    live.lock({difference.table for difference in differences if difference.kind != "add table"})
     have = with_renames(before, renames)
     conversions = live.convert(_changed_types(live.ddl, have, want, differences, Renames()))
     carrier = Carrier(live.ddl, conversions.strictly, live.now())
-    live.alter(want, differences, carrier.carry(have, tables, Renames()))
+    live.alter(want, differences, carrier.carry_rows(have, tables, Renames()))
     left = differ(live.read(), want)
     if left:
-        listed = ", ".join(f"{one.kind} '{one.table}.{one.what}'".rstrip(".") for one in left)
+        listed = ", ".join(
+            f"{difference.kind} '{difference.table}.{difference.what}'".rstrip(".")
+            for difference in left
+        )
         raise MigrationRefused(f"the tables differ from the declared ones afterwards: {listed}")
 
 
 def describe(tables: Mapping[str, Table]) -> str:
-    """Return all that a database holds of declared tables, as JSON that `tables_of` reads."""
+    """Return the description of declared tables as JSON, which `tables_of` reads."""
     dumped = {
         name: table.model_dump(
             mode="json", by_alias=True, exclude_defaults=True, exclude={"checks", *RULES}
@@ -298,7 +306,7 @@ def describe(tables: Mapping[str, Table]) -> str:
 
 def _unique_decimals(table: Table) -> dict[str, str]:
     """Return the SQLite index expressions of a table's unique decimals, by column."""
-    unique = {name for one in table.indexes.values() if one.unique for name in one.columns}
+    unique = {name for index in table.indexes.values() if index.unique for name in index.columns}
     return {
         name: SQLITE_CHECK.unique_key(name, column.type)
         for name, column in table.columns.items()
@@ -307,18 +315,18 @@ def _unique_decimals(table: Table) -> dict[str, str]:
 
 
 def tables_of(description: str) -> dict[str, Table]:
-    """Return the tables that `describe` has described; of an empty text, none."""
+    """Return the tables from a description by `describe`; no tables from an empty text."""
     found = json.loads(description)["tables"] if description else {}
     return {name: Table.model_validate(table) for name, table in found.items()}
 
 
 def hash_of(tables: Mapping[str, Table]) -> str:
-    """Return what the record of a database that has these tables says."""
+    """Return the recorded hash of a database with these tables."""
     return hashlib.sha256(describe(tables).encode()).hexdigest()
 
 
 def types_of(spec: str) -> dict[str, dict[str, str]]:
-    """Return each column's declared type when it was made."""
+    """Return each column's declared type at its creation."""
     declared: dict[str, Any] = json.loads(spec)["tables"] if spec else {}
     return {
         name: {key: column["type"] for key, column in table["columns"].items()}
@@ -327,7 +335,7 @@ def types_of(spec: str) -> dict[str, dict[str, str]]:
 
 
 def read_spec(live: LiveTables, place: Place) -> str:
-    """Return the description of the tables that were applied last.
+    """Return the description of the last applied tables.
 
     Raises:
         DatabaseError: no project's tables were ever made here.

@@ -1,4 +1,4 @@
-"""Open a database for a migration: to look at its tables, or to change them as the only one."""
+"""Open a database for a migration: to read its tables, or to change them exclusively."""
 
 from __future__ import annotations
 
@@ -24,47 +24,47 @@ T = TypeVar("T")
 
 
 class Opened(Protocol):
-    """A database that nobody else migrates."""
+    """A database that is open for one migration only."""
 
     live: LiveTables
 
     def look(self, work: Callable[[], T]) -> T:
-        """Do what only looks."""
+        """Run work that only reads."""
         ...
 
     def keep(self, name: str, tables: Collection[str]) -> None:
-        """Keep what these tables hold, told apart by a name, before something of it is lost."""
+        """Keep copies of these tables under a name, before a loss."""
         ...
 
     def limit(self, until: float) -> None:
-        """Let work fail that is not done by then, by the monotonic clock."""
+        """Make work fail at this time of the monotonic clock."""
         ...
 
     def prepare(self, differences: Collection[Difference], want: shape.Shape) -> None:
-        """Do what may be done before the transaction, and is better done there."""
+        """Prepare as much as possible before the transaction."""
         ...
 
     def transact(self, work: Callable[[], T]) -> T:
-        """Do work wholly or not at all; it may be tried again."""
+        """Run work wholly or not at all; it may be retried."""
         ...
 
     def validate(self, give_up: Callable[[], None]) -> tuple[Change, ...]:
-        """Do what may be done after the transaction: look at rows that are older than their rules.
+        """Finish after the transaction: check rows that are older than their rules.
 
-        Nothing is left to do where it was done before, so whoever is killed, the next one does it.
+        The work is repeatable: after a crash, the next process continues it.
 
         Args:
-            give_up: what to write down in the transaction that takes rules back.
+            give_up: records, in the transaction that takes rules back.
 
         Returns:
-            The rules that rows break which came in the way of the plan; they are taken back.
+            The rules that newly written rows break; they are taken back.
         """
         ...
 
 
 @contextmanager
 def read_tables(place: Place) -> Iterator[LiveTables]:
-    """Yield the tables of a database, to look at; it stays as it is, also when it is missing.
+    """Yield the tables of a database for reading; it stays unchanged, also if it is missing.
 
     Raises:
         DatabaseError: it cannot be read.
@@ -80,14 +80,14 @@ def read_tables(place: Place) -> Iterator[LiveTables]:
         closing(_in_memory() if missing else connect(place, reads=True)) as connection,
         _telling(f"cannot read database '{place}'"),
     ):
-        # what a rule makes of a value may grow without end, and nobody has reviewed it yet
+        # the cost of a rule on a value has no bound, and the rule is not reviewed yet
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST_VALUE_BYTES)
         yield SqliteTables(connection)
 
 
 @contextmanager
 def write_tables(place: Place) -> Iterator[Opened]:
-    """Yield a database to change; waits for those that change it now. A missing file is made.
+    """Yield a database for changes; waits for other migrations. A missing file is created.
 
     Raises:
         DatabaseError: it cannot be written.
@@ -103,7 +103,7 @@ def write_tables(place: Place) -> Iterator[Opened]:
         closing(gate), gate, closing(connect(place, create=True)) as connection,
         _telling(f"cannot migrate database '{place}'"),
     ):  # fmt: skip
-        # tables are made and seeded in any order; the check at the end is of everything
+        # tables are made and seeded in any order; the check at the end covers everything
         connection.execute("PRAGMA foreign_keys = OFF")
         yield _OpenedFile(place, connection)
 
@@ -124,7 +124,7 @@ class _OpenedFile:
         self.live.limit(until)
 
     def prepare(self, differences: Collection[Difference], want: shape.Shape) -> None:
-        """Nothing: whoever writes waits for the gate all the while."""
+        """Do nothing: writers wait for the gate anyway."""
 
     def transact(self, work: Callable[[], T]) -> T:
         self._connection.execute("BEGIN IMMEDIATE")
@@ -137,7 +137,7 @@ class _OpenedFile:
         return done
 
     def validate(self, give_up: Callable[[], None]) -> tuple[Change, ...]:
-        del give_up  # the transaction wrote the rows anew, under their rules
+        del give_up  # the transaction has rewritten the rows under their rules
         return ()
 
 

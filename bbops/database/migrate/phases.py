@@ -1,8 +1,8 @@
-"""Say what tables a database goes through, so that no release that serves is ever hurt.
+"""Plan the phases of a database, so that every serving release keeps working.
 
-A publication takes them to `expanded` while the release before serves, to `switched` while nobody
-is answered, and to `narrowed` once the release before has answered its last request. Each is a set
-of declared tables like any other, and pure: made from the tables that are live and those wanted.
+A publication takes the tables to `expanded` while the old release serves, to `switched` while no
+request is answered, and to `narrowed` after the old release has answered its last request. Each is
+a set of declared tables like any other, made from the live and the wanted tables alone.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Name = tuple[str, str]
 
 M = TypeVar("M", bound=Model)
 Serving = Literal["before", "after"]
-"""Which release counts where two cannot share something: the one before, or the one after."""
+"""The release that counts if two cannot share something: the old one, or the new one."""
 
 _WORD: Final = re.compile(r"'(?:[^']|'')*'|(?<![\w.])[a-z]\w*")
 _TYPES: Final = frozenset({"string", "text"}), frozenset({"integer", "bigint"})
@@ -37,44 +37,44 @@ _UPPER: Final = ("max_length", "maximum")
 
 @dataclass(frozen=True, slots=True)
 class Phases:
-    """The tables before the swap and at it; the two are equal where two releases can share all."""
+    """The tables before the swap and at it; equal if both releases can share everything."""
 
     expanded: Tables
     switched: Tables
 
     @property
     def switches(self) -> bool:
-        """Whether something changes that two releases cannot share, such as a name or a type."""
+        """Whether something changes that the releases cannot share, such as a name or a type."""
         return self.expanded != self.switched
 
 
 def find_phases(live: Tables, wanted: Tables, now: str) -> Phases:
-    """Return the tables that lead from those recorded live to those wanted.
+    """Return the tables between the recorded live ones and the wanted ones.
 
-    Expanded has all tables and columns of both: those of the release before keep their names and
-    types, and stand in the way of no row that the release after writes; those of the release after
-    have a value in every row, or none. Of nullability, lengths, bounds and enums the looser holds.
+    Expanded has all tables and columns of both releases: the old ones keep their names and types,
+    and refuse no row of the new release; the new ones have a value in every row, or none. The
+    looser of two nullabilities, lengths, bounds and enums applies.
 
     Args:
-        live: without what a publication has added that never went live.
-        wanted: as declared.
-        now: what a `created` or `updated` column that joins gets, as stored.
+        live: the live tables, without additions of a publication that never went live.
+        wanted: the declared tables.
+        now: the value of a new `created` or `updated` column, in stored form.
     """
     renames = find_renames(live, wanted)
     expanded = _Merge(live, _in_old_names(wanted, renames), "before", now).tables()
     switched = _Merge(_in_new_names(live, renames), wanted, "after", now).tables()
-    if expanded != switched:  # seed rows are of the names and types that come with the switch
+    if expanded != switched:  # seed rows have the names and types of the switch
         expanded = {name: _with(table, seed=[]) for name, table in expanded.items()}
     return Phases(expanded, switched)
 
 
 def narrowed(live: Tables, wanted: Tables, hidden: frozenset[Name]) -> dict[str, Table]:
-    """Return the wanted tables, with the hidden ones and hidden columns beside them.
+    """Return the wanted tables, with the hidden tables and columns beside them.
 
     Args:
-        live: has what is hidden, under its name.
-        wanted: as declared.
-        hidden: what stays although nobody declares it; of the wanted names none is.
+        live: the live tables, with the hidden ones under their names.
+        wanted: the declared tables.
+        hidden: the undeclared names that stay; no wanted name is among them.
     """
     found = dict(wanted)
     taken = {index for table in wanted.values() for index in table.indexes}
@@ -90,7 +90,7 @@ def narrowed(live: Tables, wanted: Tables, hidden: frozenset[Name]) -> dict[str,
 
 
 def renamed(live: Tables, wanted: Tables) -> dict[str, Table]:
-    """Return the live tables under the names that they have after the switch."""
+    """Return the live tables under their names after the switch."""
     return _in_new_names(live, find_renames(live, wanted))
 
 
@@ -104,7 +104,7 @@ def renamed_names(names: Iterable[Name], live: Tables, wanted: Tables) -> frozen
 
 
 def dropped(live: Tables, wanted: Tables) -> frozenset[Name]:
-    """Return what is live and no longer declared, under the names it has after the switch."""
+    """Return the live names that are no longer declared, as they are after the switch."""
     live = renamed(live, wanted)
     tables = {(name, "") for name in live.keys() - wanted.keys()}
     columns = {
@@ -130,7 +130,7 @@ def without(tables: Tables, names: frozenset[Name]) -> dict[str, Table]:
 def unindexed(tables: Tables, live: Tables) -> dict[str, Table]:
     """Return tables without their indexes over columns that join live ones.
 
-    Once the columns are there, an index can be made beside those who write.
+    Once the columns exist, an index can be created beside writers.
     """
     found: dict[str, Table] = {}
     for name, table in tables.items():
@@ -145,7 +145,7 @@ def unindexed(tables: Tables, live: Tables) -> dict[str, Table]:
 
 
 def shares_type(one: Column, other: Column) -> bool:
-    """Return whether all values of each column are right in the other as they are."""
+    """Return whether all values of each column are valid in the other unchanged."""
     return one.type == other.type or any({one.type, other.type} <= same for same in _TYPES)
 
 
@@ -157,7 +157,7 @@ def find_names(tables: Tables) -> Iterator[Name]:
 
 
 def trait_of(change: Change, tables: Tables) -> object:
-    """Return what a change of these tables is about; None where they have no such thing."""
+    """Return the changed property of these tables; None if they do not have it."""
     table, what = tables.get(change.table), change.what
     if table is None:
         return None
@@ -220,7 +220,7 @@ def _called(
 
 
 def _renamed(where: Bare | None, names: Mapping[str, str]) -> Bare | None:
-    """Return a condition with other names of columns; a text in it stays as it is."""
+    """Return a condition with other names of columns; a text in it stays unchanged."""
     if not isinstance(where, Expression) or all(old == new for old, new in names.items()):
         return where
     text = _WORD.sub(lambda word: names.get(word[0], word[0]), where.text)
@@ -257,7 +257,7 @@ class _Merge:
         return _with(
             new,
             columns=columns,
-            checks={name: one for name, one in new.checks.items() if name in shared},
+            checks={name: check for name, check in new.checks.items() if name in shared},
             primary_key=(old if keeps_key else new).primary_key,
             indexes=self.indexes(old, new),
         )
@@ -284,7 +284,7 @@ class _Merge:
         looser: dict[str, Any] = {
             "nullable": old.nullable or new.nullable,
             "default": new.default if old.default is None else old.default,
-            # ON CONFLICT needs it, and repeated values need its end: no two releases share that
+            # ON CONFLICT needs it, repeated values need its removal: releases cannot share that
             "unique": new.unique or serving.unique,
             "enum": _union(old.enum, new.enum),
             "references": new.references if is_tied else None,
@@ -299,7 +299,7 @@ class _Merge:
     def indexes(self, old: Table, new: Table) -> dict[str, Index]:
         found = dict(new.indexes)
         for name, index in old.indexes.items():
-            # one over a column that goes says nothing about rows that lack it
+            # a rule over a dropped column says nothing about rows that lack it
             is_rule = index.unique and new.columns.keys() >= index.reads
             if self.is_before if is_rule else name not in found:
                 found[name] = index
@@ -307,16 +307,16 @@ class _Merge:
 
 
 def _joining(new: Column, now: str) -> Column:
-    """Return a column as it joins rows of a release that does not know it."""
+    """Return a column in the form for rows of a release that does not know it."""
     if new.auto in {"created", "updated"} and not new.nullable:
         return _with(new, default=stamp(new.type, now), references=None)
     if new.default is None or new.unique:  # every row would have the same value
         return _with(new, default=None, nullable=True)
-    return _with(new, references=None)  # rows that have it may not keep another row from going
+    return _with(new, references=None)  # such rows may not prevent the deletion of other rows
 
 
 def _left(old: Column) -> Column:
-    """Return a column that the release after does not know; a rule holds for null and a default."""
+    """Return a column that the new release does not know; a rule holds for null and a default."""
     stays = old.default is not None and not old.unique
     return _with(
         old,
@@ -340,7 +340,7 @@ def _left_table(old: Table, taken: set[str]) -> Table:
 
 
 def _tied(table: Table, tables: Tables) -> Table:
-    """Return a table without references to what is not unique, which no row could obey."""
+    """Return a table without references to columns that are not unique, which no row could obey."""
     loose = {
         name: _with(column, references=None)
         for name, column in table.columns.items()

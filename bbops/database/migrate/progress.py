@@ -1,6 +1,6 @@
-"""Remember in the database itself how far a publication has come, and which tables are hidden.
+"""Record the progress of a publication in the database itself, and the hidden tables.
 
-It changes in the transactions that change the tables, so a crash finds both as they were.
+The record changes in the transactions that change the tables, so a crash leaves both as they were.
 """
 
 from __future__ import annotations
@@ -20,39 +20,39 @@ Agreed = frozenset[tuple[str, str, str]]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What is true of the tables beside what they are.
+    """The recorded state of the tables.
 
-    While nothing is under way, only `hidden` and `release` say something.
+    Without a running publication, only `hidden` and `release` are set.
     """
 
     hidden: frozenset[Name] = field(default=frozenset())
-    """What no release declares any more, and is kept for one that does so again."""
+    """Names that no release declares any more, kept for a later release that does."""
 
     spare: frozenset[Name] = field(default=frozenset())
-    """What was added for a release that is not live yet: nobody has written to it."""
+    """Names that were added for a release that is not live yet, and are still empty."""
 
     wanted: str = ""
-    """The declared tables that are on their way, as `migrate.describe` says them."""
+    """The tables of the running publication, in the form of `migrate.describe`."""
 
     agreed: Agreed = field(default=frozenset())
-    """The losses on that way that somebody has approved: kind, table and what of each change."""
+    """The approved losses of the publication: kind, table and object of each change."""
 
     approval: str = ""
-    """What the copy is called that is kept before one of them: the hash of the approved plan."""
+    """The name of the copy before a loss: the hash of the approved plan."""
 
     release: str = ""
     """The digest of the release that the tables were last settled for."""
 
     is_settled: bool = False
-    """Whether the live release is the one that wants them, so that only narrowing is left."""
+    """Whether the release that wants them is live, so that only narrowing is left."""
 
     def is_agreed(self, change: Change) -> bool:
-        """Return whether somebody has approved what a change loses."""
+        """Return whether the loss of a change is approved."""
         return change.key in self.agreed
 
 
 def read_progress(live: LiveTables) -> Progress:
-    """Return what is on record; nothing is in a database that is new, or older than this record."""
+    """Return the record; empty for a new database, or one older than this record."""
     state: dict[str, Any] = json.loads(live.read_note(_NAME) or "{}")
     return Progress(
         frozenset((table, column) for table, column in state.get("hidden", ())),
@@ -66,7 +66,7 @@ def read_progress(live: LiveTables) -> Progress:
 
 
 def write_progress(live: LiveTables, progress: Progress) -> None:
-    """Put it on record, in the caller's transaction."""
+    """Record the progress, in the caller's transaction."""
     state = {
         "hidden": sorted(progress.hidden),
         "spare": sorted(progress.spare),

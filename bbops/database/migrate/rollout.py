@@ -1,8 +1,8 @@
-"""Take a database to the tables of a new release while the one before serves, a phase at a time.
+"""Take a database to the tables of a new release while the old one serves, in phases.
 
-`expand` comes before the swap, `switch` at it where two releases cannot share a name or a type, and
-`narrow` once the release before has answered its last request. Each is one transaction, and each
-is found in the file itself: whoever is killed, the next one goes on from there.
+`expand` comes before the swap, `switch` at it if the releases cannot share a name or a type, and
+`narrow` after the old release has answered its last request. Each is one transaction, and is
+recorded in the database itself: after a crash, the next process continues from there.
 """
 
 from __future__ import annotations
@@ -38,7 +38,12 @@ from bbops.database.migrate.phases import (
     without,
 )
 from bbops.database.migrate.progress import Progress, read_progress, write_progress
-from bbops.database.migrate.rollout_plan import Plan, known_tables, plan_rollout, recorded_tables
+from bbops.database.migrate.rollout_plan import (
+    RolloutPlan,
+    known_tables,
+    plan_rollout,
+    recorded_tables,
+)
 from bbops.database.schema.place import Place
 from bbops.database.schema.row_events import ByTable
 from bbops.language.resources.table import Table
@@ -56,17 +61,17 @@ class Hidden:
         return f"{self.table}.{self.column}" if self.column else self.table
 
 
-def plan(place: Place, wanted: Mapping[str, Table], *, seconds: float | None = None) -> Plan:
-    """Return what `expand`, `switch` and `narrow` would do; changes nothing.
+def plan(place: Place, wanted: Mapping[str, Table], *, seconds: float | None = None) -> RolloutPlan:
+    """Return the effects of `expand`, `switch` and `narrow`; changes nothing.
 
     Args:
         place: the database.
-        wanted: as declared.
-        seconds: how long it may look at rows; None for as long as it takes.
+        wanted: the declared tables.
+        seconds: the longest time for looking at rows; None for no limit.
 
     Raises:
         DatabaseError: the database cannot be read, or not in time.
-        MigrationRefused: the tables cannot be described, or are of another type than hidden ones.
+        MigrationRefused: the tables cannot be described, or have another type than hidden ones.
     """
     until = None if seconds is None else monotonic() + seconds
     with read_tables(place) as live:
@@ -88,8 +93,8 @@ def _too_long(seconds: float | None) -> DatabaseError:
     )
 
 
-def rehearse(place: Place, plan: Plan) -> None:
-    """Make, in an empty database, the tables that the new release meets when it goes live."""
+def rehearse(place: Place, plan: RolloutPlan) -> None:
+    """Create the tables of the new release in an empty database, as it will find them."""
     bare = {name: _without_seed(table) for name, table in plan.phases.switched.items()}
     migrate.apply(place, bare)  # seed rows may refer to rows that only the live database has
 
@@ -98,16 +103,16 @@ def expand(
     place: Place, wanted: Mapping[str, Table], approved: Collection[str] = (), *,
     row_events: ByTable = MappingProxyType({}), release: str = "",
 ) -> Migration:  # fmt: skip
-    """Make what both releases can live with, and return the whole plan.
+    """Make the changes that both releases can live with, and return the whole plan.
 
-    The plan looks at rows while others write; each phase looks again at those it is about.
+    The plan looks at rows while others write; each phase looks again at its own rows.
 
     Args:
-        place: the database; a file is made if it is missing.
-        wanted: as declared.
-        approved: hashes of plans that may lose what they say.
-        row_events: the changes of rows that the new release is to hear of.
-        release: its digest.
+        place: the database; a missing file is created.
+        wanted: the declared tables.
+        approved: hashes of plans that may lose data.
+        row_events: the row changes that the new release receives.
+        release: the digest of the new release.
 
     Raises:
         MigrationRefused: a change is not safe, or rows break a rule; lists every refused change.
@@ -117,7 +122,7 @@ def expand(
         found, planned_on = plan_rollout(looked, wanted), _mark(looked)
     with write_tables(place) as opened:
         live = opened.live
-        if opened.look(lambda: _mark(live)) != planned_on:  # another publication came between
+        if opened.look(lambda: _mark(live)) != planned_on:  # another publication has changed them
             found = opened.look(lambda: plan_rollout(live, wanted))
         if found.is_done:
             _complete(opened)
@@ -131,7 +136,7 @@ def expand(
         progress = _without_spare(opened, wanted)
         known = opened.look(lambda: known_tables(live, progress))
         after, tables = _expanded(progress, found, known, wanted), found.phases.expanded
-        if not isinstance(place, Path):  # a file is its gate's holder's all the while
+        if not isinstance(place, Path):  # a file belongs to the holder of its gate anyway
             _make(opened, unindexed(tables, known), lambda _: False, after)
         _make(opened, tables, lambda _: False, after)
         migrate.validate(opened)
@@ -140,17 +145,17 @@ def expand(
 
 
 def switch(place: Place, release: str, *, until: float) -> None:
-    """Make what two releases cannot share, while nobody asks the project anything.
+    """Make the changes that the releases cannot share, while requests wait.
 
-    Asked again for the same release, it does nothing: it was made.
+    A second call for the same release does nothing.
 
     Args:
-        place: a database that was expanded.
-        release: the digest of the release that goes live now, put on record with the change.
-        until: of the monotonic clock; what is not made by then is undone.
+        place: an expanded database.
+        release: the digest of the release that goes live now, recorded with the change.
+        until: a time of the monotonic clock; later changes are undone.
 
     Raises:
-        MigrationRefused: rows that were written meanwhile stand in the way.
+        MigrationRefused: newly written rows prevent a change.
         DatabaseError: the database cannot be written, or not in time.
     """
     with _in_time(until), write_tables(place) as opened:
@@ -158,7 +163,7 @@ def switch(place: Place, release: str, *, until: float) -> None:
         progress = opened.look(lambda: read_progress(live))
         if progress.release == release:
             return
-        if monotonic() > until:  # others have changed tables all the while
+        if monotonic() > until:  # other programs kept changing the tables
             raise DatabaseError("too late")
         opened.limit(until)
         wanted = migrate.tables_of(progress.wanted)
@@ -169,9 +174,9 @@ def switch(place: Place, release: str, *, until: float) -> None:
 
 
 def settle(place: Place, release: str) -> None:
-    """Put on record which release serves the wanted tables from now on.
+    """Record the release that serves the wanted tables from now on.
 
-    What it writes counts, and what only the release before knew is hidden. `switch` does so, too.
+    Its writes count, and names that only the old release knew are hidden. `switch` does so, too.
 
     Raises:
         DatabaseError: the database cannot be written.
@@ -186,17 +191,17 @@ def settle(place: Place, release: str) -> None:
 
 
 def narrow(place: Place, release: str | None = None) -> Migration:
-    """Make the rules of the live release those of the tables; what is hidden and empty goes.
+    """Apply the rules of the live release to the tables; hidden and empty names are removed.
 
-    What only the release before listened to is told no more. Does nothing else unless a publication
-    is settled and not narrowed yet.
+    Events that only the old release waited for are no longer reported. Does nothing else unless a
+    publication is settled and not narrowed yet.
 
     Args:
         place: the database.
-        release: the digest of the one that serves; those of another change nothing.
+        release: the digest of the serving release; for another one nothing changes.
 
     Raises:
-        MigrationRefused: rows that were written meanwhile break a rule; the release keeps serving.
+        MigrationRefused: newly written rows break a rule; the release keeps serving.
         DatabaseError: the database cannot be written.
     """
     with write_tables(place) as opened:
@@ -206,7 +211,9 @@ def narrow(place: Place, release: str | None = None) -> Migration:
         if not progress.is_settled or release not in {None, progress.release}:
             return Migration((), "")
         found = opened.look(lambda: _hidden(live, progress.hidden))
-        hidden = frozenset((one.table, one.column) for one in found if one.rows)
+        hidden = frozenset(
+            (hidden_name.table, hidden_name.column) for hidden_name in found if hidden_name.rows
+        )
         wanted = migrate.tables_of(progress.wanted)
         tables = narrowed(opened.look(lambda: recorded_tables(live)), wanted, hidden)
         after = Progress(hidden=hidden, release=progress.release)
@@ -220,7 +227,7 @@ def narrow(place: Place, release: str | None = None) -> Migration:
 
 
 def find_hidden(place: Place) -> tuple[Hidden, ...]:
-    """Return what is hidden, with the number of rows that hold a value.
+    """Return the hidden tables and columns, with the number of rows that hold a value.
 
     Raises:
         DatabaseError: the database cannot be read.
@@ -230,11 +237,11 @@ def find_hidden(place: Place) -> tuple[Hidden, ...]:
 
 
 def delete_hidden(place: Place, keep: str) -> tuple[Hidden, ...]:
-    """Narrow, then delete for good what is hidden; return what that was.
+    """Narrow, then delete the hidden tables and columns for good; return them.
 
     Args:
         place: the database, served or not.
-        keep: what the copy is called that is kept before a value is lost.
+        keep: the name of the copy before a value is lost.
 
     Raises:
         MigrationRefused: as `narrow`.
@@ -244,7 +251,7 @@ def delete_hidden(place: Place, keep: str) -> tuple[Hidden, ...]:
     with write_tables(place) as opened:
         live = opened.live
         progress = opened.look(lambda: read_progress(live))
-        # a publication that is under way may bring some of it back
+        # a running publication may bring some of it back
         going = progress.hidden - {*find_names(migrate.tables_of(progress.wanted))}
         gone = opened.look(lambda: _hidden(live, going))
         if gone:
@@ -261,12 +268,12 @@ def find_release(place: Place) -> str:
 
 
 def _mark(live: LiveTables) -> object:
-    """Return what tells the tables from what they were before or will be."""
+    """Return a value that changes with every change of the tables."""
     return live.recorded(), read_progress(live)
 
 
-def _expanded(progress: Progress, found: Plan, old: Tables, wanted: Tables) -> Progress:
-    """Return what is on record once the tables are expanded."""
+def _expanded(progress: Progress, found: RolloutPlan, old: Tables, wanted: Tables) -> Progress:
+    """Return the record for expanded tables."""
     joined = frozenset(find_names(found.phases.switched)) - {*find_names(renamed(old, wanted))}
     fills = {("forbid null in column", *name) for name in joined}
     losses = {change.key for change in found.migration.losses}
@@ -292,7 +299,7 @@ def _make(
     after: Progress,
     keep: str = "",
 ) -> Migration:
-    """Take the database to these tables in one transaction, and write down how far that is."""
+    """Take the database to these tables in one transaction, and record the progress."""
     live = opened.live
     planned = opened.look(lambda: migrate.plan_on(live, tables))
     if not all(c.risk == "destructive" and is_agreed(c) for c in planned.refused):
@@ -305,7 +312,7 @@ def _make(
 
 
 def _without_spare(opened: Opened, wanted: Tables) -> Progress:
-    """Take away what was added for another release that never went live."""
+    """Remove additions for another release that never went live."""
     live = opened.live
     progress = opened.look(lambda: read_progress(live))
     if not progress.spare or progress.wanted == migrate.describe(wanted):
@@ -317,14 +324,14 @@ def _without_spare(opened: Opened, wanted: Tables) -> Progress:
 
 
 def _complete(opened: Opened) -> None:
-    """Make what this version keeps beside the tables, where an older one made the database."""
+    """Create this version's own tables in a database of an older version."""
     live = opened.live
-    if not opened.look(lambda: all(live.has_own(one) for one in live.newest)):
+    if not opened.look(lambda: all(live.has_own(table) for table in live.newest)):
         opened.transact(opened.live.make_own_tables)
 
 
 def _seed(opened: Opened) -> None:
-    """Insert seed rows that are missing; the tables are as they were last recorded."""
+    """Insert missing seed rows; the tables are the last recorded ones."""
     tables = opened.look(lambda: recorded_tables(opened.live))
     if any(table.seed for table in tables.values()):
         migrate.carry_out(opened, tables, Migration((), migrate.hash_of(tables)))
@@ -347,7 +354,7 @@ def _hidden(live: LiveTables, names: Collection[Name]) -> tuple[Hidden, ...]:
 
 
 def _count(live: LiveTables, name: Name) -> int:
-    """Return how many rows a table has, or how many hold a value in a column."""
+    """Return the number of rows of a table, or of values in a column."""
     table, column = name
     what = f'"{column}"' if column else "*"
     return int(str(live.ask(f'SELECT count({what}) FROM "{table}"')[0][0]))

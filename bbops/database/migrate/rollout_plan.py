@@ -1,4 +1,4 @@
-"""Plan what a publication does to the tables, phase by phase; changes nothing."""
+"""Plan the effects of a publication on the tables, phase by phase; changes nothing."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ from bbops.language.resources.table import Table
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
-    """What a publication would do to the tables, all phases of it."""
+class RolloutPlan:
+    """The effects of a publication on the tables, in all its phases."""
 
     migration: Migration
     phases: Phases
     hidden: frozenset[Name]
-    """What is hidden now, in the file as it is."""
+    """The currently hidden tables and columns."""
 
     is_done: bool = False
     """Whether there is nothing to do before the swap, or at it."""
 
     is_first: bool = False
-    """Whether there are no tables yet, so that nothing can be hurt."""
+    """Whether there are no tables yet, so that nothing can break."""
 
     is_behind: bool = False
-    """Whether a publication before this one is not narrowed yet."""
+    """Whether an earlier publication is not narrowed yet."""
 
     listening: Listening = NOBODY
-    """Who hears of changed rows."""
+    """The listeners to changed rows."""
 
 
-def plan_rollout(live: LiveTables, wanted: Tables) -> Plan:
-    """Return what leads from the live tables to the wanted ones.
+def plan_rollout(live: LiveTables, wanted: Tables) -> RolloutPlan:
+    """Return the phases from the live tables to the wanted ones.
 
     Raises:
-        MigrationRefused: the tables cannot be described, or are of another type than hidden ones.
+        MigrationRefused: the tables cannot be described, or have another type than hidden ones.
     """
     progress, description = read_progress(live), migrate.describe(wanted)
     recorded_hash = live.recorded()[0]
@@ -62,7 +62,7 @@ def plan_rollout(live: LiveTables, wanted: Tables) -> Plan:
     if progress.is_settled and progress.wanted == description:
         return done
     if not progress.wanted and not progress.hidden and recorded_hash == done.migration.spec_hash:
-        return done  # the way of nearly every publication: two rows are read
+        return done  # the usual case: only two rows are read
     old = known_tables(live, progress)
     as_after, was_hidden = renamed(old, wanted), renamed_names(progress.hidden, old, wanted)
     hidden = was_hidden & dropped(old, wanted)
@@ -78,21 +78,21 @@ def plan_rollout(live: LiveTables, wanted: Tables) -> Plan:
     changes = tuple(_placed(change, phases, wanted, spare, agreed) for change in migration.changes)
     migration = replace(migration, changes=changes)
     is_first, is_behind = not recorded_hash, progress.is_settled
-    return Plan(migration, phases, progress.hidden, is_first=is_first, is_behind=is_behind)
+    return RolloutPlan(migration, phases, progress.hidden, is_first=is_first, is_behind=is_behind)
 
 
 def recorded_tables(live: LiveTables) -> dict[str, Table]:
-    """Return the live tables as they were declared, hidden ones among them."""
+    """Return the declarations of the live tables, with hidden ones."""
     return migrate.tables_of(live.recorded()[1])
 
 
 def known_tables(live: LiveTables, progress: Progress) -> dict[str, Table]:
-    """Return the live tables without what was added for a release that never went live."""
+    """Return the live tables without additions for a release that never went live."""
     return without(recorded_tables(live), progress.spare)
 
 
-def _done(nothing: Migration, progress: Progress) -> Plan:
-    return Plan(
+def _done(nothing: Migration, progress: Progress) -> RolloutPlan:
+    return RolloutPlan(
         nothing, Phases({}, {}), progress.hidden, is_done=True, is_behind=progress.is_settled
     )
 
@@ -104,7 +104,7 @@ def _placed(
     spare: frozenset[Name],
     agreed: Collection[tuple[str, str, str]],
 ) -> Change:
-    """Return a change with its phase; what is spare or agreed on is no loss."""
+    """Return a change with its phase; a spare or approved change is not a loss."""
     phase: When = "after"
     if (change.table, change.what) in spare:
         return Change(*change.key, phase="before")

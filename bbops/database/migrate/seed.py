@@ -1,4 +1,4 @@
-"""Put a table's seed rows into a database that misses them."""
+"""Insert a table's missing seed rows into a database."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from bbops.language.resources.table import Column, Table
 
 
 def seed(live: LiveTables, tables: Mapping[str, Table], now: str) -> dict[str, int]:
-    """Insert the seed rows that are missing; return how many each table with seed rows got.
+    """Insert the missing seed rows; return their number for each table with seed rows.
 
-    A row is there when its primary key is, or, of one that does not give it, what it has in a
-    unique column or index; then it stays as it is. References are checked by the caller at the end
-    of its transaction, since rows may refer to rows that come later.
+    A row exists if its primary key does or, without a given key, its value in a unique column or
+    index; then it stays unchanged. The caller checks references at the end of its transaction,
+    since rows may refer to later rows.
 
     Args:
-        live: in a transaction.
-        tables: as declared, in any order.
-        now: what `created` and `updated` columns get, as stored.
+        live: the tables, in a transaction.
+        tables: the declared tables, in any order.
+        now: the value of `created` and `updated` columns, in stored form.
 
     Raises:
-        MigrationRefused: a row does not fit in its table.
+        MigrationRefused: a row does not fit its table.
     """
     return {
         name: sum(
@@ -64,7 +64,7 @@ def _encode_row(table: Table, given: Mapping[str, Any], now: str, where: str) ->
 
 
 def _key(table: Table, given: Mapping[str, Any], where: str) -> tuple[str, ...]:
-    """Return the columns by which the row is known: those of the primary key first."""
+    """Return the columns that identify the row: the primary key first."""
     keys = [table.key, *((name,) for name, column in table.columns.items() if column.unique)]
     whole = (index for index in table.indexes.values() if index.where is None)
     keys += [tuple(index.columns) for index in whole if index.unique]

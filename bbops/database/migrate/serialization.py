@@ -1,4 +1,4 @@
-"""Say what a migration changes as values of JSON, which `bbops plan` reads."""
+"""Write a migration as JSON values, which `bbops plan` reads."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _WHEN = {
 
 
 def as_json(migration: Migration, triggers: Mapping[str, str] = NO_TABLES) -> dict[str, Any]:
-    """Return a migration as `bbops db plan --json` prints it.
+    """Return a migration in the form of `bbops db plan --json`.
 
     Args:
-        migration: as planned.
+        migration: the planned migration.
         triggers: tables on which no SQL trigger can be created, with the statement that allows it.
     """
     refused = {"triggers": dict(triggers)} if triggers else {}

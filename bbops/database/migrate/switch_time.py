@@ -1,7 +1,7 @@
-"""Find out, before anybody waits, whether a change of names and types would take too long.
+"""Find out in advance whether a change of names and types would block requests for too long.
 
-A switch looks at the rows and then writes them anew, which takes up to thrice as long. So the look
-is made ahead, beside those who read and write, and ended where it takes too long by itself.
+A switch looks at the rows and then rewrites them, which takes up to three times as long. So the
+look is made ahead, beside readers and writers, and ends if it takes too long already.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from bbops.database.migrate.rollout_plan import known_tables
 from bbops.database.schema.place import Place
 
 LONGEST_SWITCH_SECONDS: Final = 2.0
-"""For how long requests may have to wait by the estimate, which is a rough one."""
+"""The longest wait of requests by the estimate, which is a rough one."""
 
 SMALL_TABLE_ROWS: Final = 10_000
-"""A table of so many rows is never too large: only a busy machine is slow with it."""
+"""A table of this size is never too large: only a busy machine is slow with it."""
 
 _LOOK_SHARE: Final = 1 / 3
-"""Of the time of a switch, what its look at the rows takes: measured, between 0.25 and 0.8."""
+"""The share of the look at the rows in a switch: measured, between 0.25 and 0.8."""
 
 
 def refuse_long_switch(
@@ -37,8 +37,8 @@ def refuse_long_switch(
 
     Args:
         place: the database; others read and write.
-        wanted: as declared.
-        seconds: how long the switch may take. The look ends soon after its share of that.
+        wanted: the declared tables.
+        seconds: the longest time for the switch. The look ends soon after its share of that.
 
     Raises:
         SwitchTooLong: the switch would take longer.
@@ -52,7 +52,7 @@ def refuse_long_switch(
                 return
             until = monotonic() + _LOOK_SHARE * seconds
             live.limit(until)
-            with suppress(MigrationRefused):  # the plan says it, with all that stands in the way
+            with suppress(MigrationRefused):  # the plan reports it, with all obstacles
                 migrate.plan_on(live, switched)
     except DatabaseError:
         if monotonic() < until:
@@ -70,14 +70,14 @@ def refuse_long_switch(
 
 
 def _find_tables(live: LiveTables, wanted: Tables) -> tuple[Tables, Tables]:
-    """Return the tables that are live and those after the switch; equal ones without a switch."""
+    """Return the live tables and the tables after the switch; equal without a switch."""
     known = known_tables(live, read_progress(live))
     phases = find_phases(known, wanted, live.now())
     return (known, phases.switched) if phases.switches and known else (known, known)
 
 
 def _find_large(live: LiveTables, known: Tables, switched: Tables) -> str:
-    """Return which live tables change and have many rows, and how many."""
+    """Return the large live tables that change, with their numbers of rows."""
     changed = [name for name, table in known.items() if switched.get(name) != table]
     counts = {name: _count(live, name) for name in sorted(changed)}
     return ", ".join(

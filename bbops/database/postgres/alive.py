@@ -1,4 +1,4 @@
-"""Show other servers that a worker lives: as long as its connection holds a lock."""
+"""Show other servers that a worker is alive: as long as its connection holds a lock."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from bbops.database.schema.place import PostgresPlace
 
 @asynccontextmanager
 async def alive(place: PostgresPlace, owner: str) -> AsyncIterator[asyncio.Event]:
-    """Hold the lock of a worker: others see its end at their next look, even that of a kill.
+    """Hold the lock of a worker: others notice its end, even a kill, at their next look.
 
-    Gives an event that is set once the connection is lost: others take the worker's jobs then, and
-    it has to end.
+    Yields an event that is set when the connection is lost: others take the worker's jobs then, and
+    the worker must stop.
     """
     connection, lost = await connect(place), asyncio.Event()
     connection.add_termination_listener(lambda _: lost.set())

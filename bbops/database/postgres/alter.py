@@ -1,8 +1,8 @@
-"""Make differences go away in a live PostgreSQL schema, inside the caller's transaction.
+"""Apply differences to a live PostgreSQL schema, inside the caller's transaction.
 
-References go first and come back last: so types, keys and tables may change in any order. A rule
-of a table that is there holds for what is written from then on; `bbops.database.postgres.validate`
-looks at the other rows, after the transaction.
+References are dropped first and added last: so types, keys and tables may change in any order. A
+rule on an existing table applies to new writes; `bbops.database.postgres.validate` checks the other
+rows, after the transaction.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ from bbops.database.schema import shape
 from bbops.database.schema.shape import Difference
 
 
-class Alteration:
-    """The way from the live tables to the declared ones."""
+class PostgresAlteration:
+    """The steps from the live tables to the declared ones."""
 
     def __init__(
         self,
@@ -43,69 +43,69 @@ class Alteration:
         differences: Collection[Difference],
         carried: Mapping[str, Carry],
     ) -> None:
-        """Args: `carried` says what each row becomes, after all renames."""
+        """Args: `carried` has the new form of each row, after all renames."""
         self._live, self._want, self._carried = live, want, carried
         self._differences = differences
-        self._added = {one.table for one in self._of("add table")}
+        self._added = {new.table for new in self._of("add table")}
 
     def make(self, have: shape.Shape) -> None:
-        """Make it."""
+        """Apply the differences."""
         self._unlink(have)
         self._remove_rules(have)
         self._remove(have)
-        for one in self._of("add table"):
-            self._run(f"create table '{one.table}'", create_table(one.table, self._table(one)))
-        for one in self._of("add column"):
-            self._add_column(one.table, one.what)
-        for one in self._of("type"):
-            self._change_type(one.table, one.what)
-        for one in self._of("null", "default", "counts"):
-            self._change_column(one)
-        for table in {one.table for one in self._of("null")}:
+        for new in self._of("add table"):
+            self._run(f"create table '{new.table}'", create_table(new.table, self._table(new)))
+        for new in self._of("add column"):
+            self._add_column(new.table, new.what)
+        for changed in self._of("type"):
+            self._change_type(changed.table, changed.what)
+        for changed in self._of("null", "default", "counts"):
+            self._change_column(changed)
+        for table in {changed.table for changed in self._of("null")}:
             self._live.execute(drop_filled(table).encode())
-        for one in self._of("key"):
-            self._change_key(one.table)
+        for changed in self._of("key"):
+            self._change_key(changed.table)
         self._restore(read_shape(self._live))
 
     def _of(self, *kinds: shape.Kind) -> list[Difference]:
-        return [one for one in self._differences if one.kind in kinds]
+        return [difference for difference in self._differences if difference.kind in kinds]
 
-    def _table(self, one: Difference) -> shape.Table:
-        return self._want[one.table]
+    def _table(self, difference: Difference) -> shape.Table:
+        return self._want[difference.table]
 
-    def _column(self, one: Difference) -> shape.Column:
-        return self._want[one.table].columns[one.what]
+    def _column(self, difference: Difference) -> shape.Column:
+        return self._want[difference.table].columns[difference.what]
 
     def _unlink(self, have: shape.Shape) -> None:
-        """Remove the references that change, and those from or to what changes."""
+        """Remove the references that change, and those from or to changed columns."""
         changed = {
-            (one.table, one.what)
-            for one in self._of("drop column", "type", "reference", "drop index")
+            (dropped.table, dropped.what)
+            for dropped in self._of("drop column", "type", "reference", "drop index")
         }
-        tables = {one.table for one in self._of("drop table", "key", "drop index")}
+        tables = {dropped.table for dropped in self._of("drop table", "key", "drop index")}
         for table, column, to in references(have):
             ends = {(table, column), (to.table, to.column)}
             if ends & changed or tables & {table, to.table}:
                 self._alter(table, f'DROP CONSTRAINT "{to.name}"')
 
     def _remove_rules(self, have: shape.Shape) -> None:
-        for one in self._of("rules", "type"):
-            for rule in have[one.table].columns[one.what].rules:
-                self._alter(one.table, f'DROP CONSTRAINT IF EXISTS "{rule.name}"')
-        for one in self._of("table rules"):
-            for rule in have[one.table].rules - self._table(one).rules:
-                self._alter(one.table, f'DROP CONSTRAINT "{rule.name}"')
+        for changed in self._of("rules", "type"):
+            for rule in have[changed.table].columns[changed.what].rules:
+                self._alter(changed.table, f'DROP CONSTRAINT IF EXISTS "{rule.name}"')
+        for changed in self._of("table rules"):
+            for rule in have[changed.table].rules - self._table(changed).rules:
+                self._alter(changed.table, f'DROP CONSTRAINT "{rule.name}"')
 
     def _remove(self, have: shape.Shape) -> None:
-        for one in self._of("index name"):
-            old = shape.old_index(have[one.table], self._table(one), one.what)
-            self._live.execute(f'ALTER INDEX "{old}" RENAME TO "{one.what}"'.encode())
-        for one in self._of("drop index"):
-            self._live.execute(f'DROP INDEX "{one.what}"'.encode())
-        for one in self._of("drop table"):
-            self._run(f"drop table '{one.table}'", f'DROP TABLE "{one.table}"')
-        for one in self._of("drop column"):
-            self._alter(one.table, f'DROP COLUMN "{one.what}"')
+        for index in self._of("index name"):
+            old = shape.old_index(have[index.table], self._table(index), index.what)
+            self._live.execute(f'ALTER INDEX "{old}" RENAME TO "{index.what}"'.encode())
+        for index in self._of("drop index"):
+            self._live.execute(f'DROP INDEX "{index.what}"'.encode())
+        for dropped in self._of("drop table"):
+            self._run(f"drop table '{dropped.table}'", f'DROP TABLE "{dropped.table}"')
+        for dropped in self._of("drop column"):
+            self._alter(dropped.table, f'DROP COLUMN "{dropped.what}"')
 
     def _add_column(self, table: str, name: str) -> None:
         column = self._want[table].columns[name]
@@ -125,21 +125,21 @@ class Alteration:
         elif column.default_sql is not None:
             self._alter(table, f'ALTER COLUMN "{name}" SET DEFAULT {column.default_sql}')
 
-    def _change_column(self, one: Difference) -> None:
-        column, name = self._column(one), f'"{one.what}"'
-        if one.kind == "default":
+    def _change_column(self, difference: Difference) -> None:
+        column, name = self._column(difference), f'"{difference.what}"'
+        if difference.kind == "default":
             to = f"SET DEFAULT {column.default_sql}" if column.default_sql else "DROP DEFAULT"
-            self._alter(one.table, f"ALTER COLUMN {name} {to}")
-        elif one.kind == "counts":
-            self._count(one)
+            self._alter(difference.table, f"ALTER COLUMN {name} {to}")
+        elif difference.kind == "counts":
+            self._count(difference)
         elif column.nullable:
-            self._alter(one.table, f"ALTER COLUMN {name} DROP NOT NULL")
+            self._alter(difference.table, f"ALTER COLUMN {name} DROP NOT NULL")
         else:
-            filler = self._carried[one.table].columns[one.what].filler
+            filler = self._carried[difference.table].columns[difference.what].filler
             if filler is not None:
-                fill = f'UPDATE "{one.table}" SET {name} = {filler} WHERE {name} IS NULL'
+                fill = f'UPDATE "{difference.table}" SET {name} = {filler} WHERE {name} IS NULL'
                 self._live.execute(fill.encode())
-            self._forbid_null(one.table, one.what)
+            self._forbid_null(difference.table, difference.what)
 
     def _forbid_null(self, table: str, column: str) -> None:
         try:
@@ -154,15 +154,15 @@ class Alteration:
                 message, hint=f"fill '{table}.{column}' in these rows, or give it a default"
             ) from None
 
-    def _count(self, one: Difference) -> None:
-        name = f'ALTER COLUMN "{one.what}"'
-        self._alter(one.table, f"{name} DROP IDENTITY IF EXISTS, {name} DROP DEFAULT")
+    def _count(self, difference: Difference) -> None:
+        name = f'ALTER COLUMN "{difference.what}"'
+        self._alter(difference.table, f"{name} DROP IDENTITY IF EXISTS, {name} DROP DEFAULT")
         counted = "SELECT pg_get_serial_sequence(%s, %s)"  # of a column that was made `serial`
-        row = self._live.execute(counted, (f'"{one.table}"', one.what)).fetchone()
+        row = self._live.execute(counted, (f'"{difference.table}"', difference.what)).fetchone()
         if row and row[0]:
             self._live.execute(f"DROP SEQUENCE {row[0]}".encode())
-        if self._column(one).counts:
-            self._alter(one.table, f"{name} ADD GENERATED BY DEFAULT AS IDENTITY")
+        if self._column(difference).counts:
+            self._alter(difference.table, f"{name} ADD GENERATED BY DEFAULT AS IDENTITY")
 
     def _change_key(self, table: str) -> None:
         old = read_key_name(self._live, table)
@@ -172,7 +172,7 @@ class Alteration:
             self._alter(table, f"ADD PRIMARY KEY ({listed(self._want[table].key)})")
 
     def _restore(self, have: shape.Shape) -> None:
-        """Add what is missing now: rules, indexes, references; rename rules whose name is old."""
+        """Add missing rules, indexes and references; rename rules with an old name."""
         for name, table in self._want.items():
             there = have[name]
             for column, wanted in table.columns.items():
@@ -212,22 +212,22 @@ class Alteration:
 
 
 def references(tables: shape.Shape) -> Iterator[tuple[str, str, shape.Reference]]:
-    """Yield table, column and where it points."""
+    """Yield table, column and reference."""
     for table, found in tables.items():
-        for column, one in found.columns.items():
-            if one.reference is not None:
-                yield table, column, one.reference
+        for column, reference in found.columns.items():
+            if reference.reference is not None:
+                yield table, column, reference.reference
 
 
 PASSING: Final = (psycopg.errors.LockNotAvailable, psycopg.errors.InternalError_)
-"""What another try may not meet: a lock, or something that another session dropped meanwhile."""
+"""Errors that a retry may not meet: a lock, or an object that another session dropped."""
 
 
 @contextmanager
 def named(what: str) -> Iterator[None]:
-    """Say what could not be done; a lock that is not given passes by, it may come later.
+    """Name the failed change in an error; an unavailable lock and a null in the way are temporary.
 
-    So does a null in the way, whose rows are counted.
+    The rows with a null are counted.
     """
     try:
         yield

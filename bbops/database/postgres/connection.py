@@ -1,4 +1,4 @@
-"""Open connections to a PostgreSQL server the one way all of bbops does."""
+"""Open connections to a PostgreSQL server with the settings of bbops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Connection: TypeAlias = asyncpg.Connection
 OLDEST: Final = 14
 CONNECT_SECONDS: Final = 5.0
 LONGEST_STATEMENT_SECONDS: Final = 300
-"""A net below the requests' own time limits, for what nobody waits for any more."""
+"""A backstop for statements whose request no longer waits, beside the requests' own limits."""
 _KEPT_STATEMENTS: Final = 1_000
 _CASE: Final = ((18, '"pg_unicode_fast"'), (17, '"pg_c_utf8"'), (0, '"und-x-icu"'))
 
@@ -24,15 +24,15 @@ _CASE: Final = ((18, '"pg_unicode_fast"'), (17, '"pg_c_utf8"'), (0, '"und-x-icu"
 async def connect(
     place: PostgresPlace, *, reads: bool = False, durability: Literal["normal", "full"] = "normal"
 ) -> Connection:
-    """Open a connection; see `codecs` for what values are on it.
+    """Open a connection; see `codecs` for its values.
 
     Args:
         reads: refuses to write.
         durability: `full` waits for the disk at each commit, whatever the server's setting.
 
     Raises:
-        DatabaseError: the server is too old, or does not keep UTF-8.
-        OSError, asyncpg.PostgresError: it cannot be reached, or refuses us.
+        DatabaseError: the server is too old, or its encoding is not UTF-8.
+        OSError, asyncpg.PostgresError: it cannot be reached, or refuses the connection.
     """
     settings = {
         "application_name": "bbops", "timezone": "UTC", "jit": "off", "extra_float_digits": "1",

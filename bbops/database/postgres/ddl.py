@@ -1,7 +1,7 @@
-"""Tables in PostgreSQL's ddl, and stored values as its texts.
+"""PostgreSQL's DDL for tables, and its texts for stored values.
 
-A stored value is what SQLite keeps (`bbops.database.schema.literals.Stored`): the one form that
-plans, conversions and seed rows speak of, whatever the database.
+A stored value has SQLite's form (`bbops.database.schema.literals.Stored`): the one form that plans,
+conversions and seed rows use, whatever the database.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ class PostgresDdl(Ddl):
         return column
 
     def own_rules(self, column: str, column_type: str) -> Iterator[str]:
-        del column, column_type  # each type has the right values only
+        del column, column_type  # each type accepts only valid values
         return iter(())
 
 
 def text_of(stored: Stored, column_type: str) -> str:
-    """Return the text that PostgreSQL reads a stored value of that type from."""
+    """Return PostgreSQL's text for a stored value of that type."""
     if column_type == "boolean":
         return "true" if stored else "false"
     if isinstance(stored, bytes):
@@ -62,10 +62,10 @@ def text_of(stored: Stored, column_type: str) -> str:
 
 
 def stored_of(text: str, column_type: str) -> Stored:
-    """Return what PostgreSQL writes as `text` as it is stored.
+    """Return the stored form of PostgreSQL's text.
 
     Raises:
-        ValueError: it is no value of that type.
+        ValueError: it is not a value of that type.
     """
     readers: dict[str, Any] = {
         "boolean": lambda text: {"true": True, "false": False}[text],
@@ -82,7 +82,7 @@ def stored_of(text: str, column_type: str) -> Stored:
 
 
 def read_default(expression: str, storage: str) -> str:
-    """Return a default as `schema.literals.literal` writes it, else what is there."""
+    """Return a default in the form of `schema.literals.literal`, else unchanged."""
     kind = guess_type(_STORAGE.__getitem__, storage, "text")
     text = _strip(expression)
     if text is None:
@@ -96,7 +96,7 @@ def read_default(expression: str, storage: str) -> str:
 
 
 def _strip(expression: str) -> str | None:
-    """Return the value of a constant: `'a''b'::text` is a'b; None of anything else."""
+    """Return the value of a constant: `'a''b'::text` is a'b; None for other expressions."""
     text = expression.strip()
     if text.startswith("'"):
         end = _closing(text)
@@ -129,7 +129,7 @@ def create_table(name: str, table: shape.Table) -> str:
 
 
 def write_column(name: str, column: shape.Column, default: str | None = None) -> str:
-    """Return the definition of a column; `default` is what it has instead of its own."""
+    """Return the definition of a column; `default` replaces its own default."""
     default = column.default_sql if default is None else default
     words = [f'"{name}" {write_type(column.type)}']
     words += [f"DEFAULT {default}"] if default is not None else []
@@ -150,7 +150,7 @@ def write_rule(rule: shape.Rule) -> str:
 
 
 def write_reference(column: str, to: shape.Reference) -> str:
-    """Return the definition of a foreign key; it can be put off, so rows come in any order."""
+    """Return the definition of a foreign key, deferrable, so rows may come in any order."""
     return (
         f'CONSTRAINT "{to.name}" FOREIGN KEY ("{column}") REFERENCES "{to.table}" ("{to.column}")'
         f" ON DELETE {to.on_delete} DEFERRABLE INITIALLY IMMEDIATE"
@@ -158,7 +158,7 @@ def write_reference(column: str, to: shape.Reference) -> str:
 
 
 def create_index(table: str, name: str, index: shape.Index, *, beside: bool = False) -> str:
-    """Return the statement that makes an index; `beside` lets others write meanwhile."""
+    """Return the statement that creates an index; `beside` allows writes meanwhile."""
     unique = "UNIQUE " if index.unique else ""
     how = "CONCURRENTLY " if beside else ""
     only = f" WHERE ({index.where})" if index.where else ""
@@ -169,9 +169,9 @@ OF_ROWS: Final = "of rows where "
 
 
 def note_where(name: str, index: shape.Index) -> str:
-    """Return the statement that notes which rows an index is of, as we have written it.
+    """Return the statement that notes the condition of an index, in our form.
 
-    PostgreSQL gives it back in words of its own. An index without a note is not ours.
+    PostgreSQL returns it in its own form. An index without a note is not ours.
     """
     note = (OF_ROWS + index.where).replace("'", "''")
     return f"""COMMENT ON INDEX "{name}" IS '{note}'"""

@@ -1,4 +1,4 @@
-"""Run statements on a PostgreSQL server: a `bbops.base.host.Database`, as `Sqlite` is one."""
+"""Run statements on a PostgreSQL server: a `bbops.base.host.Database` like `Sqlite`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bbops.database.postgres.connection import Connection, case_collation, conne
 from bbops.database.postgres.pool import Pool
 from bbops.database.postgres.running import SOON, bounded_maps, run, run_in_time
 from bbops.database.postgres.text import Text, translate
-from bbops.database.postgres.transaction import Transaction
+from bbops.database.postgres.transaction import PostgresTransaction
 from bbops.database.postgres.violations import (
     COLUMNS,
     ERRORS,
@@ -39,7 +39,7 @@ _WRITERS: Final = 4
 class Postgres:
     """The tables of one schema, for one event loop of one process.
 
-    A statement by itself is its own transaction, READ COMMITTED; reads run on connections that
+    A single statement is its own transaction, READ COMMITTED; reads run on connections that
     refuse to write. Statements have `?` for their parameters, as on every database.
     """
 
@@ -60,12 +60,12 @@ class Postgres:
         """Open a schema.
 
         Raises:
-            DatabaseError: it cannot be reached, or is too old or of another encoding.
+            DatabaseError: it cannot be reached, or is too old or has another encoding.
         """
         try:
             connection = await connect(place, reads=True)
         except ERRORS as error:
-            # PostgreSQL names a wrong password without it; other words might hold the URL
+            # PostgreSQL names a wrong password itself; other messages might contain the URL
             words = str(error) if isinstance(error, asyncpg.PostgresError) else _named(error)
             hint = "check that the server is running, and that DATABASE_URL points to it"
             raise DatabaseError(f"cannot open {place}: {words}", hint=hint) from None
@@ -77,7 +77,7 @@ class Postgres:
         """Return the rows of a statement that does not write.
 
         Raises:
-            FlowError: it writes, is wrong, or finds more than MOST_ROWS rows.
+            FlowError: it writes, is invalid, or finds more than MOST_ROWS rows.
             StatementTimeout: it searches texts, and takes too long.
             Unavailable: the server cannot be reached.
         """
@@ -106,7 +106,7 @@ class Postgres:
         Raises:
             DatabaseFailure: a row breaks a rule of its table.
             FlowError: the statement is wrong, or returned more than `at_most` rows.
-            Unavailable: the server cannot be reached, or not write.
+            Unavailable: the server cannot be reached, or cannot write.
         """
         if at_most is not None:
             return (await self.write_all([(sql, parameters)], at_most=at_most))[0]
@@ -158,18 +158,18 @@ class Postgres:
         except ERRORS as error:
             raise await self._reading_failure(error, sql) from None
 
-    def transaction(self) -> Transaction:
+    def transaction(self) -> PostgresTransaction:
         """Return a serializable transaction for several statements, to be used in `async with`.
 
-        It raises Conflict where another one came between; then all of it may be done again.
+        It raises Conflict after a conflict with another transaction; then all of it may be retried.
         """
-        return Transaction(self._writers, self.text, self.columns_of)
+        return PostgresTransaction(self._writers, self.text, self.columns_of)
 
     async def prepare(self, sql: str) -> None:
         """Compile a statement against the live schema without running it.
 
         Raises:
-            DatabaseError: with PostgreSQL's own words.
+            DatabaseError: with PostgreSQL's own message.
         """
         try:
             text = self.text(sql)
@@ -180,13 +180,13 @@ class Postgres:
             raise DatabaseError(str(error).partition("\n")[0]) from None
 
     async def close(self) -> None:
-        """Finish what was asked for, then close; a second time does nothing."""
+        """Finish pending statements, then close; a second call does nothing."""
         await self._readers.close()
         await self._writers.close()
 
-    # ---- what its transactions use, too
+    # ---- for its transactions, too
     def text(self, sql: str) -> Text:
-        """Return a statement as the server takes it; raises FlowError for one that may not run."""
+        """Return a statement in the server's form; raises FlowError if it is not allowed."""
         found = self._texts.get(sql)
         if found is None:
             found = translate(sql, self._case)
@@ -212,7 +212,7 @@ class Postgres:
         try:
             found = await work(connection)
         except asyncio.CancelledError:
-            pool.mend(connection)
+            pool.repair(connection)
             raise
         except BaseException:
             pool.give(connection)
@@ -221,7 +221,7 @@ class Postgres:
         return found
 
     async def _write(self, work: Work[T], sql: str | Callable[[], str]) -> T:
-        """Do work that is a transaction; one that met another and was undone is done again."""
+        """Run a transaction; after a conflict with another one it is retried."""
         for attempt in range(_MOST_ATTEMPTS):
             try:
                 return await self._on(self._writers, work)
@@ -233,7 +233,7 @@ class Postgres:
         raise AssertionError("the last attempt returns or raises")
 
     async def _again(self, work: Work[T], sql: str) -> T:
-        """Read once more: the server may be back, and the connection just did not know."""
+        """Retry a read: the server may be back, and the connection just did not know."""
         try:
             return await self._on(self._readers, work)
         except ERRORS as error:

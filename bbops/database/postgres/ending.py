@@ -1,7 +1,7 @@
-"""Let PostgreSQL end a statement soon after the process that asked for it is gone.
+"""Let PostgreSQL end a statement soon after its client process is gone.
 
-By itself a backend looks at its connection only between statements: one that works for an hour
-does so for nobody, and keeps its locks.
+By default a backend checks its connection only between statements: a long statement without a
+client continues, and keeps its locks.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Final
 
 CHECK_SECONDS: Final = 1
-"""How often a busy backend looks whether its client is there."""
+"""The interval at which a busy backend checks its client."""
 
 END_WITH_CLIENT: Final = f"""
 SELECT set_config(name, value, false) FROM (VALUES
@@ -18,7 +18,7 @@ SELECT set_config(name, value, false) FROM (VALUES
 ) AS setting (name, value)
 WHERE name LIKE 'tcp%' OR version() LIKE '%linux%'
 """
-"""Run once on each connection. The keepalives find a machine that went away without a word.
+"""Run once on each connection. The keepalives detect a machine that vanished silently.
 
 Source: PostgreSQL, "Connection Settings": the check works where the kernel reports a closed socket.
 """

@@ -1,4 +1,4 @@
-"""Open a PostgreSQL schema for a migration; the schema is made with the first one."""
+"""Open a PostgreSQL schema for a migration; the first migration creates the schema."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 @contextmanager
 def read_tables(place: PostgresPlace) -> Iterator[LiveTables]:
-    """Yield the tables of a schema, to look at; see `bbops.database.migrate.opened`."""
+    """Yield the tables of a schema for reading; see `bbops.database.migrate.opened`."""
     with _connected(place) as live:
         try:
             with live.transaction(force_rollback=True):
@@ -43,7 +43,7 @@ def read_tables(place: PostgresPlace) -> Iterator[LiveTables]:
 
 @contextmanager
 def write_tables(place: PostgresPlace) -> Iterator[OpenedSchema]:
-    """Yield a schema to change, as the only one; waits for others that change it."""
+    """Yield a schema for changes; waits for other migrations."""
     with _connected(place) as live:
         try:
             live.execute(f'CREATE SCHEMA IF NOT EXISTS "{place.schema}"'.encode())
@@ -54,7 +54,7 @@ def write_tables(place: PostgresPlace) -> Iterator[OpenedSchema]:
 
 
 def drop_schema(place: PostgresPlace) -> None:
-    """Delete a schema with all that is in it; one that is gone is no mistake."""
+    """Delete a schema with all of its content; a missing schema is fine."""
     with _connected(place) as live:
         try:
             live.execute(f'DROP SCHEMA IF EXISTS "{place.schema}" CASCADE'.encode())
@@ -63,19 +63,19 @@ def drop_schema(place: PostgresPlace) -> None:
 
 
 class OpenedSchema:
-    """A schema that nobody else migrates."""
+    """A schema that is open for one migration only."""
 
     def __init__(self, place: PostgresPlace, connection: psycopg.Connection[Any]) -> None:
         self.live: LiveTables = PostgresTables(connection, place.schema)
         self._connection, self._until = connection, inf
 
     def look(self, work: Callable[[], T]) -> T:
-        """Do what changes nothing in a transaction that is undone."""
+        """Run work that changes nothing in a transaction that is rolled back."""
         with self._connection.transaction(force_rollback=True):
             return work()
 
     def keep(self, name: str, tables: Collection[str]) -> None:
-        """Keep copies of these tables: `_before_<name>_<table>`, which nobody declares."""
+        """Keep copies of these tables: `_before_<name>_<table>`, which no release declares."""
         with self._connection.transaction():
             for table in tables:
                 copy = f"_before_{name}_{table}"[:63]
@@ -83,24 +83,30 @@ class OpenedSchema:
                 self._connection.execute(f'CREATE TABLE "{copy}" AS TABLE "{table}"'.encode())
 
     def limit(self, until: float) -> None:
-        """Let a statement fail that is not done by then, and try nothing again after it."""
+        """Make statements fail at this time, and retry nothing after it."""
         self._until = until
         self.live.limit(until)
 
     def prepare(self, differences: Collection[Difference], want: shape.Shape) -> None:
-        """Make new indexes, and look for nulls that will be forbidden, while others write.
+        """Create new indexes, and search for nulls that will be forbidden, beside writers.
 
-        What is not there yet, or rewritten anyway, is left to the transaction.
+        Missing and rewritten tables are left to the transaction.
         """
         have = self.look(self.live.read)
-        rewritten = {one.table for one in differences if one.kind in {"type", "key"}}
-        known = [one for one in differences if one.table in have.keys() - rewritten]
-        for one in known:
-            if one.kind == "add index":
-                index = want[one.table].indexes[one.what]
-                if index.reads <= have[one.table].columns.keys():
-                    self._build(one.table, one.what, index)
-        for table in sorted({one.table for one in known if one.kind == "null"}):
+        rewritten = {
+            difference.table for difference in differences if difference.kind in {"type", "key"}
+        }
+        known = [
+            difference for difference in differences if difference.table in have.keys() - rewritten
+        ]
+        for difference in known:
+            if difference.kind == "add index":
+                index = want[difference.table].indexes[difference.what]
+                if index.reads <= have[difference.table].columns.keys():
+                    self._build(difference.table, difference.what, index)
+        for table in sorted(
+            {difference.table for difference in known if difference.kind == "null"}
+        ):
             columns = [
                 name for name, column in have[table].columns.items()
                 if column.nullable and name in want[table].columns
@@ -110,11 +116,11 @@ class OpenedSchema:
                 forbid_null(self._connection, self.transact, table, columns)
 
     def transact(self, work: Callable[[], T]) -> T:
-        """Do work in one transaction, again while another session is in its way.
+        """Run work in one transaction, and retry it after conflicts with other sessions.
 
         Raises:
-            DatabaseError: a lock was not to be had within half a minute, or the limit; or the
-                server finds an error within itself each time.
+            DatabaseError: a lock was not available within half a minute, or the limit; or each
+                attempt fails with an internal error of the server.
         """
         found: psycopg.Error | None = None
         for tried in range(_TRIES):
@@ -128,7 +134,7 @@ class OpenedSchema:
                 found = passing
                 if time.monotonic() > self._until:
                     break
-                time.sleep(0.1 * 2**tried)  # waiters behind us go on meanwhile
+                time.sleep(0.1 * 2**tried)  # waiting sessions continue meanwhile
         if isinstance(found, psycopg.errors.InternalError_):
             raise DatabaseError(f"PostgreSQL failed: {found.diag.message_primary}") from None
         raise DatabaseError(
@@ -137,12 +143,12 @@ class OpenedSchema:
         )
 
     def validate(self, give_up: Callable[[], None]) -> tuple[Change, ...]:
-        """Look at the rows that are older than a rule; others write to them meanwhile."""
+        """Check the rows that are older than a rule, beside writers."""
         clean(self._connection, self.transact)
         return validate(self._connection, self.transact, give_up)
 
     def _build(self, table: str, name: str, index: shape.Index) -> None:
-        self._connection.execute(f'DROP INDEX IF EXISTS "{name}"'.encode())  # one left half built
+        self._connection.execute(f'DROP INDEX IF EXISTS "{name}"'.encode())  # an incomplete one
         try:
             self._connection.execute(create_index(table, name, index, beside=True).encode())
         except psycopg.errors.UniqueViolation:

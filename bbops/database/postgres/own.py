@@ -1,4 +1,4 @@
-"""The tables that bbops keeps for itself beside a project's own; `_bbops_` begins their names."""
+"""bbops' own tables beside a project's tables; their names begin with `_bbops_`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS _bbops_schema (
   applied_at text NOT NULL
 )
 """,
-    # A sign-in is a family of tokens: each but the newest has the one that took its place.
+    # A sign-in is a family of tokens: each but the newest refers to its successor.
     # A user's key is kept as JSON: it may be a number or a text.
     """
 CREATE TABLE IF NOT EXISTS _bbops_refresh_tokens (
@@ -29,7 +29,7 @@ CREATE TABLE IF NOT EXISTS _bbops_refresh_tokens (
         f" ON _bbops_refresh_tokens ({column})"
         for column in ("family", "user_id", "expires_at")
     ),
-    # How a token that has just been replaced leads to the next one; empty most of the time.
+    # The successor of a token that has just been replaced; empty most of the time.
     """
 CREATE TABLE IF NOT EXISTS _bbops_refresh_salts (
   hash text PRIMARY KEY, salt text NOT NULL, replaced_at double precision NOT NULL
@@ -48,7 +48,7 @@ CREATE TABLE IF NOT EXISTS _bbops_api_key_uses (
   id text PRIMARY KEY, used_at double precision NOT NULL
 )
 """,
-    # What is packed of an answer: status, body, headers and type. Null: it has none yet.
+    # A packed response: status, body, headers and type. Null: there is none yet.
     """
 CREATE TABLE IF NOT EXISTS _bbops_idempotency (
   id text PRIMARY KEY, request text NOT NULL, began_at double precision NOT NULL, answer bytea
@@ -56,18 +56,18 @@ CREATE TABLE IF NOT EXISTS _bbops_idempotency (
 """,
     "CREATE INDEX IF NOT EXISTS _bbops_idempotency_began_at ON _bbops_idempotency (began_at)",
     "CREATE TABLE IF NOT EXISTS _bbops_notes (name text PRIMARY KEY, text text NOT NULL)",
-    # When an account at a vendor may be asked next: see `bbops.runtime.vendors._pace`.
+    # The time of the next request for an account at a vendor: see `bbops.runtime.vendors._pace`.
     """
 CREATE TABLE IF NOT EXISTS _bbops_pace (account text PRIMARY KEY, free double precision NOT NULL)
 """,
-    # Whom a provider of sign-ins means by a subject; a user's key is kept as JSON.
+    # The user of a provider's subject; a user's key is stored as JSON.
     """
 CREATE TABLE IF NOT EXISTS _bbops_identities (
   issuer text NOT NULL, subject text NOT NULL, user_id text NOT NULL,
   created_at double precision NOT NULL, PRIMARY KEY (issuer, subject)
 )
 """,
-    # Sign-ins that a browser has come back from, for as long as it could again.
+    # Finished sign-ins of a browser, for as long as it could repeat them.
     """
 CREATE TABLE IF NOT EXISTS _bbops_used_sign_ins (
   id text PRIMARY KEY, expires_at double precision NOT NULL
@@ -79,6 +79,6 @@ CREATE TABLE IF NOT EXISTS _bbops_used_sign_ins (
 
 
 def make_own_tables(live: psycopg.Connection[Any]) -> None:
-    """Make what is missing of them."""
+    """Create the missing tables."""
     for statement in _TABLES:
         live.execute(statement.encode())

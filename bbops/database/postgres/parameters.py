@@ -1,4 +1,4 @@
-"""Fit parameters of an author's own statement to the types that the server gave them."""
+"""Convert parameters of an author's own statement to the types that the server reports."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ import msgspec
 
 
 def fit(values: Sequence[object], types: Iterable[asyncpg.Type]) -> list[object]:
-    """Return the values as asyncpg wants them; one that does not fit stays, and is refused there.
+    """Return the values in asyncpg's types; asyncpg itself refuses a value that does not fit.
 
-    A list is fitted to an array; it comes as JSON, like every list in such a parameter.
+    A list is converted to an array; it arrives as JSON, like every list in such a parameter.
     """
     return [
         value if value is None else _fitted(value, of.name)
@@ -27,7 +27,7 @@ def _fitted(value: object, of: str) -> object:
     with suppress(ValueError, TypeError, InvalidOperation, OverflowError):
         if of.endswith("[]"):
             items: Any = msgspec.json.decode(value) if isinstance(value, str) else value
-            return [one if one is None else _fitted(one, of[:-2]) for one in items]
+            return [item if item is None else _fitted(item, of[:-2]) for item in items]
         return _FIT[of](value) if of in _FIT else value
     return value
 

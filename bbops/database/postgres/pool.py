@@ -1,4 +1,4 @@
-"""Share a few connections: first come, first served, and none is handed out that is dead."""
+"""Share a few connections: first come, first served, and without dead ones."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ _TROUBLE: Final = (OSError, TimeoutError, asyncpg.PostgresError, asyncpg.Interfa
 
 
 class Pool:
-    """At most `size` connections, opened as they are needed, for one event loop.
+    """At most `size` connections, opened as needed, for one event loop.
 
-    One that is given back goes straight to who has waited longest. Nothing is reset between uses:
-    no statement of ours leaves anything on a connection.
+    A returned connection goes straight to the longest waiting caller. Nothing is reset between
+    uses: our statements leave nothing on a connection.
     """
 
     def __init__(self, connect: Callable[[], Awaitable[Connection]], size: int) -> None:
         self._connect, self._size = connect, size
         self._idle: list[Connection] = []
         self._waiting: deque[asyncio.Future[Connection | None]] = deque()
-        self._mending: set[asyncio.Task[None]] = set()
+        self._repairing: set[asyncio.Task[None]] = set()
         self._open = 0
         self._wait_seconds, self._down_until = 0.0, 0.0
         self._is_closed = False
 
     async def take(self) -> Connection:
-        """Return a connection; give it back with `give`, or with `mend` after a cancellation.
+        """Return a connection; return it with `give`, or with `repair` after a cancellation.
 
         Raises:
-            Unavailable: the server cannot be reached; asked again soon, it is not tried again.
+            Unavailable: the server cannot be reached; for a while, further calls fail at once.
             DatabaseError: the pool is closed.
         """
         if self._is_closed:
@@ -55,7 +55,7 @@ class Pool:
         return await self._next() or await self._new()
 
     def give(self, connection: Connection) -> None:
-        """Take a connection back, whatever state it is in; not one that a cancelled call used."""
+        """Take a connection back in any state, except after a cancelled statement."""
         if self._is_closed or connection.is_closed():
             connection.terminate()
             self._leave_place()
@@ -64,31 +64,31 @@ class Pool:
             self._idle.append(connection)
 
     def _forget_idle(self) -> None:
-        """Drop what waits: where one connection died, others may have, and not know it yet."""
+        """Drop idle connections: if one has died, the others may be dead as well."""
         while self._idle:
             self._idle.pop().terminate()
             self._leave_place()
 
-    def mend(
+    def repair(
         self, connection: Connection, undo: Callable[[], Awaitable[object]] | None = None
     ) -> None:
         """Take back a connection whose statement was cancelled, once the server has stopped it.
 
         Args:
-            undo: ends the transaction that was open on it.
+            undo: ends the open transaction.
         """
-        task = asyncio.ensure_future(self._mend(connection, undo))
-        self._mending.add(task)
-        task.add_done_callback(self._mending.discard)
+        task = asyncio.ensure_future(self._repair(connection, undo))
+        self._repairing.add(task)
+        task.add_done_callback(self._repairing.discard)
 
     async def close(self) -> None:
-        """Close what is idle at once, and the others as they are given back."""
+        """Close idle connections at once, and the others as they are returned."""
         self._is_closed = True
         for waiting in self._waiting:
             if not waiting.done():
                 waiting.set_exception(DatabaseError("the database is closed"))
-        if self._mending:
-            await asyncio.wait(self._mending)
+        if self._repairing:
+            await asyncio.wait(self._repairing)
         while self._idle:
             connection = self._idle.pop()
             try:
@@ -97,7 +97,7 @@ class Pool:
                 connection.terminate()
 
     async def _new(self) -> Connection:
-        """Open a connection in a place that is counted already."""
+        """Open a connection in a slot that is counted already."""
         loop = asyncio.get_running_loop()
         try:
             connection = await self._connect_again()
@@ -119,7 +119,7 @@ class Pool:
         return await self._connect()
 
     async def _next(self) -> Connection | None:
-        """Wait for a connection, or for None: the place of one that is gone."""
+        """Wait for a connection, or for None, the slot of a closed one."""
         waiting: asyncio.Future[Connection | None] = asyncio.get_running_loop().create_future()
         self._waiting.append(waiting)
         try:
@@ -142,7 +142,7 @@ class Pool:
                 return True
         return False
 
-    async def _mend(
+    async def _repair(
         self, connection: Connection, undo: Callable[[], Awaitable[object]] | None
     ) -> None:
         try:
@@ -156,7 +156,7 @@ class Pool:
 
 
 async def _settle(connection: Connection) -> None:
-    """Wait until a cancellation has arrived: one that comes late hits this, and nobody's query."""
+    """Wait until a cancellation has arrived, so that a late one hits this statement."""
     try:
         await connection.execute("SELECT 1")
     except asyncpg.QueryCanceledError:

@@ -1,6 +1,6 @@
 """The log of published messages and presence that the servers of one project share.
 
-One writer at a time: a number that somebody sees comes after all that are lower. The tables are
+There is one writer at a time, so visible numbers have no gaps that are filled later. The tables are
 not logged: messages survive every server of ours, and a crash of PostgreSQL begins a new epoch.
 """
 
@@ -45,8 +45,8 @@ WHERE kind = 'kept'
 CREATE INDEX IF NOT EXISTS _bbops_publications_passing ON _bbops_publications (at)
 WHERE kind <> 'kept'
 """,
-    # What was dropped of a topic's history. The row without a name holds the epoch, and the number
-    # up to which anything may be missing of topics that have no row.
+    # The dropped part of a topic's history. The row without a name holds the epoch, and the number
+    # up to which messages may be missing in topics without a row.
     """
 CREATE UNLOGGED TABLE IF NOT EXISTS _bbops_topics (
   name text PRIMARY KEY, dropped bigint NOT NULL, epoch text NOT NULL, at double precision NOT NULL
@@ -61,14 +61,14 @@ CREATE UNLOGGED TABLE IF NOT EXISTS _bbops_present (
 )
 
 NEWEST: Final = "_bbops_present"
-"""The one of them that came last."""
+"""The newest of these tables."""
 
 _KNOWN_SECONDS: Final = 90_000
 _MOST_TOPICS: Final = 100_000
-"""Topics whose dropped messages are on record: those of the last day, and so many."""
+"""The most topics with a record of dropped messages, from the last day."""
 
 _SETTINGS: Final = "SET synchronous_commit = off; SET idle_in_transaction_session_timeout = '5s'"
-"""A server that stops in the middle of a transaction does not stop the others for long."""
+"""A server that stops in the middle of a transaction soon stops blocking the others."""
 
 _AT_ONCE: Final = 500
 _NOW: Final = "extract(epoch FROM clock_timestamp())"
@@ -122,10 +122,10 @@ _FORGET_PASSING: Final = (
 async def share_publications(
     place: PostgresPlace, woken: Callable[[], None]
 ) -> AsyncIterator[PostgresLog]:
-    """Take part in the log of a project, by a connection of its own.
+    """Join the log of a project, with a connection of its own.
 
     Args:
-        woken: is called when another server has written, and when the connection is lost.
+        woken: called when another server has written, and when the connection is lost.
 
     Raises:
         DatabaseError: it cannot be reached.
@@ -144,12 +144,12 @@ class PostgresLog:
     """See `bbops.runtime.realtime.shared.SharedLog`."""
 
     def __init__(self, connection: Connection, schema: str) -> None:
-        """Use a connection that nobody else uses."""
+        """Use an exclusive connection."""
         self._connection, self.owner = connection, secrets.token_hex(8)
         self._channel = f"bbops_{sha256(schema.encode()).hexdigest()[:16]}"
 
     async def begin(self, woken: Callable[[], None]) -> None:
-        """Hold the lock of a server that lives, and listen to the others."""
+        """Hold the lock of a living server, and listen to the others."""
         connection = self._connection
         connection.add_termination_listener(lambda _: woken())
         with _reached():
@@ -158,7 +158,7 @@ class PostgresLog:
             await connection.add_listener(self._channel, lambda *_: woken())
 
     async def load(self) -> Snapshot:
-        """Return all that is kept; others write again when it is read."""
+        """Return the whole log; other servers may write again after the read."""
         connection, epoch = self._connection, secrets.token_hex(6)
         with _reached():
             async with connection.transaction():
@@ -190,9 +190,12 @@ class PostgresLog:
         )  # fmt: skip
 
     async def write(self, entries: Sequence[Entry]) -> None:
-        """Append entries in one transaction, behind those of others."""
+        """Append entries in one transaction, after those of others."""
         columns = zip(
-            *((one.kind, one.name, one.client, one.data, one.size, one.seconds) for one in entries),
+            *(
+                (entry.kind, entry.name, entry.client, entry.data, entry.size, entry.seconds)
+                for entry in entries
+            ),
             strict=True,
         )
         connection = self._connection
@@ -203,10 +206,12 @@ class PostgresLog:
                 await self._note_present(entries)
 
     async def _note_present(self, entries: Sequence[Entry]) -> None:
-        """Keep who is there: the last that is said of a client is true."""
-        last = {(one.name, one.client): one for one in entries if one.kind in {CAME, LEFT}}
-        came = [(*who, one.data) for who, one in last.items() if one.kind == CAME]
-        left = [who for who, one in last.items() if one.kind == LEFT]
+        """Record the presence: the last entry of a client counts."""
+        last = {
+            (entry.name, entry.client): entry for entry in entries if entry.kind in {CAME, LEFT}
+        }
+        came = [(*who, entry.data) for who, entry in last.items() if entry.kind == CAME]
+        left = [who for who, entry in last.items() if entry.kind == LEFT]
         for statement, rows in ((_COME, came), (_LEAVE, left)):
             if rows:
                 await self._connection.execute(statement, self.owner, *zip(*rows, strict=True))
@@ -223,7 +228,7 @@ class PostgresLog:
         return [_numbered(row) for row in rows]
 
     async def drop(self, dropped: Mapping[str, int]) -> None:
-        """Remove what is not kept any more, and note it, so that nobody recovers past it."""
+        """Remove expired entries, and record it, so that clients do not recover past them."""
         given, connection = (list(dropped), list(dropped.values())), self._connection
         with _reached():
             async with connection.transaction():
@@ -235,7 +240,7 @@ class PostgresLog:
                 await connection.execute(_FORGET_PASSING)
 
     async def bury(self, owners: Sequence[str]) -> None:
-        """Write that servers are gone: those whose lock can be had."""
+        """Record that servers are gone: those whose lock is free."""
         with _reached():
             for owner in owners:
                 async with self._connection.transaction():
@@ -258,7 +263,7 @@ def _numbered(row: Any) -> Numbered:
 
 @contextmanager
 def _reached() -> Iterator[None]:
-    """Raise DatabaseError for whatever the connection raises."""
+    """Raise DatabaseError for any error of the connection."""
     try:
         yield
     except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as error:

@@ -1,4 +1,4 @@
-"""What the shape of a PostgreSQL schema leaves out."""
+"""The parts of a PostgreSQL schema that its shape leaves out."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _OTHERS: Final = (
 
 
 def read_rest(live: psycopg.Connection[Any]) -> Rest:
-    """Return it; only the catalogue is read."""
+    """Return these parts; only the catalog is read."""
     uniques: dict[str, list[tuple[str, ...]]] = {}
     for table, columns in live.execute(_UNIQUES.encode()):
         uniques.setdefault(table, []).append(tuple(columns))

@@ -1,8 +1,8 @@
-"""SQL triggers of a PostgreSQL schema that say which rows have changed.
+"""SQL triggers of a PostgreSQL schema that report changed rows.
 
-One per statement, over all of its rows: 20,000 rows cost half of what triggers of rows do. Rows of
-an update are paired by their key; where that changes, or there is none, they are reported as a
-delete and an insert. Migrations are silent: they say so in a setting of their transaction.
+One per statement, over all of its rows: 20,000 rows cost half of what row triggers do. Rows of an
+update are paired by their key; if that changes, or there is none, they are reported as a delete and
+an insert. Migrations are silent: a setting of their transaction says so.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bbops.database.schema.row_events import ByTable, Condition, RowEvents, refu
 from bbops.runtime.work.rows import Operation, row_event
 
 QUIET: Final = "SET LOCAL bbops.quiet = 'on'"
-"""In a transaction, reports nothing that it changes."""
+"""Reports no changes of the transaction."""
 
 _NOTHING: Final = RowEvents((), ())
 _PREFIX: Final = "_bbops_on_"
@@ -70,7 +70,7 @@ _SELECT: Final = (
 def make_row_triggers(
     live: psycopg.Connection[Any], schema: str, wanted: ByTable, have: shape.Shape
 ) -> None:
-    """Report these changes, as far as the tables and columns are there.
+    """Report these changes, for existing tables and columns.
 
     A trigger that only the owner of its table can drop stays, and reports nothing.
 
@@ -106,7 +106,7 @@ def find_refused_triggers(
     """Return the tables on which this role cannot create the missing triggers.
 
     Returns:
-        The statement that allows it, by table. Tables that are not there yet are left out.
+        The statement that allows it, by table. Missing tables are left out.
     """
     missing = {table for table, _ in _names(wanted).keys() - _find(live)}
     rows = live.execute(_ROLE).fetchall() if missing else []
@@ -131,7 +131,7 @@ def _names(tables: ByTable) -> dict[tuple[str, str], Operation]:
 
 
 def _find(live: psycopg.Connection[Any]) -> set[tuple[str, str]]:
-    """Return the tables and names of the triggers that there are."""
+    """Return the tables and names of the existing triggers."""
     return {(table, name) for table, name in live.execute(_TRIGGERS).fetchall()}
 
 
@@ -172,7 +172,7 @@ def _told(
     new, old = _row("n", columns), _row("o", columns)
     inserted = f"json_build_object('newRow', {new})::text"
     deleted = f"json_build_object('oldRow', {old})::text"
-    asked = {one: _asked(events.conditions.get(one), have) for one in events.operations}
+    asked = {name: _asked(events.conditions.get(name), have) for name in events.operations}
     if operation == "insert":
         yield _insert(table, "insert", inserted, f"new_rows AS n WHERE {asked['insert']}")
     elif operation == "delete":
@@ -180,7 +180,7 @@ def _told(
     else:
         key = have.key
         if key:
-            by = ", ".join(f'"{one}"' for one in key)
+            by = ", ".join(f'"{column}"' for column in key)
             both = f"json_build_object('newRow', {new}, 'oldRow', {old})::text"
             rows = f"new_rows AS n JOIN old_rows AS o USING ({by}) WHERE {asked['update']}"
             yield _insert(table, "update", both, rows)
@@ -196,7 +196,7 @@ def _told(
 
 
 def _asked(condition: Condition | None, have: shape.Table) -> str:
-    """Return what a change is asked; nothing while the columns are not those of the condition."""
+    """Return the condition on a change; empty if the columns do not fit the condition."""
     if condition is None or not all(_fits(name, of, have) for name, of in condition.reads):
         return "true"
     return f"({condition.postgres})"
@@ -209,7 +209,7 @@ def _fits(column: str, kind: str, have: shape.Table) -> bool:
 
 
 def _same(key: Sequence[str], row: str) -> str:
-    return " AND ".join(f'x."{one}" = {row}."{one}"' for one in key)
+    return " AND ".join(f'x."{column}" = {row}."{column}"' for column in key)
 
 
 def _insert(table: str, operation: Operation, payload: str, rows: str) -> str:

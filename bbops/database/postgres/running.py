@@ -1,4 +1,4 @@
-"""Run a statement on a connection that somebody holds."""
+"""Run a statement on a connection that the caller holds."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bbops.runtime.values.failures import FlowError
 
 T = TypeVar("T")
 SOON: Final = f"SET LOCAL statement_timeout = '{limits.LONGEST_STATEMENT_SECONDS:g}s'"
-"""Within a transaction: what follows has no more time than a statement on SQLite."""
+"""Within a transaction: later statements have no more time than a statement on SQLite."""
 _ROWS_AT_ONCE: Final = 256
 
 
@@ -30,7 +30,7 @@ async def in_time(connection: Connection, work: Callable[[], Awaitable[T]]) -> T
 async def run_in_time(
     connection: Connection, text: Text, parameters: Sequence[object], at_most: int | None = None
 ) -> Rows:
-    """Run a statement within a transaction; one that searches texts has less time."""
+    """Run a statement within a transaction; a search in texts has less time."""
     if not text.is_long:
         return await run(connection, text, parameters, at_most)
     return await in_time(connection, lambda: run(connection, text, parameters, at_most))
@@ -39,7 +39,7 @@ async def run_in_time(
 async def run(
     connection: Connection, text: Text, parameters: Sequence[object], at_most: int | None = None
 ) -> Rows:
-    """Run a statement; one that returns no rows gives one row: how many it changed.
+    """Run a statement; a statement without rows returns one row: the number of changed rows.
 
     Raises:
         FlowError: it returned more than `at_most` rows.
@@ -57,10 +57,10 @@ async def run(
 
 
 async def bounded_maps(connection: Connection, text: Text, parameters: Sequence[object]) -> Maps:
-    """Return rows by the names of their columns, within a transaction; parameters are fitted.
+    """Return rows by the names of their columns, within a transaction; parameters are converted.
 
     Raises:
-        FlowError: there are more than MOST_ROWS, or too much in them.
+        FlowError: there are more than MOST_ROWS rows, or they are too large.
     """
     statement = await connection.prepare(text.sql)
     names = [column.name for column in statement.get_attributes()]
@@ -68,7 +68,7 @@ async def bounded_maps(connection: Connection, text: Text, parameters: Sequence[
     if not names:
         await statement.fetch(*fitted)
         return [{"count": _count(statement.get_statusmsg())}]
-    cursor = await statement.cursor(*fitted)  # one that writes does so before its first row
+    cursor = await statement.cursor(*fitted)  # a write happens before its first row
     rows = Taken()
     while not rows.is_over and (found := await cursor.fetch(_ROWS_AT_ONCE)):
         for row in found:
@@ -83,6 +83,6 @@ async def _run_unknown(connection: Connection, text: Text, parameters: Sequence[
 
 
 def _count(status: str) -> int:
-    """Return the rows of `INSERT 0 3`; -1 for what counts none, as SQLite does."""
+    """Return the rows of `INSERT 0 3`; -1 for statements without a count, as on SQLite."""
     last = status.rpartition(" ")[2]
     return int(last) if last.isdecimal() else -1

@@ -1,4 +1,4 @@
-"""The live tables of a PostgreSQL schema, as a migration meets them."""
+"""The live tables of a PostgreSQL schema, for migrations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bbops.database.diff.adopt import Rest
 from bbops.database.diff.live_tables import LiveTables
 from bbops.database.diff.renames import Renames, with_renames
 from bbops.database.diff.row_mapping import Carry
-from bbops.database.postgres.alter import Alteration, references
+from bbops.database.postgres.alter import PostgresAlteration, references
 from bbops.database.postgres.conversions import PostgresConversions, make_conversions
 from bbops.database.postgres.ddl import PostgresDdl, note_where
 from bbops.database.postgres.own import make_own_tables
@@ -39,7 +39,7 @@ _COUNT_ON: Final = (
 
 
 class PostgresTables(LiveTables):
-    """Those of one connection, whose search path is the schema."""
+    """The live tables of one connection, whose search path is the schema."""
 
     ddl = PostgresDdl()
     newest = (NEWEST, PUBLICATIONS)
@@ -114,7 +114,7 @@ class PostgresTables(LiveTables):
         differences: Collection[Difference],
         carried: Mapping[str, Carry],
     ) -> None:
-        Alteration(self._live, want, differences, carried).make(self.read())
+        PostgresAlteration(self._live, want, differences, carried).make(self.read())
 
     def insert_missing(
         self, table: str, row: Mapping[str, tuple[Stored, str]], key: Collection[str]
@@ -140,8 +140,8 @@ class PostgresTables(LiveTables):
             ) from None
         live = self.read()
         for table in tables:
-            for column, one in live[table].columns.items():
-                if one.counts:
+            for column, described in live[table].columns.items():
+                if described.counts:
                     self._count_on(table, column)
 
     def rest(self) -> Rest:
@@ -153,7 +153,7 @@ class PostgresTables(LiveTables):
 
 
 def _stored(value: Any) -> Stored:
-    """Return a value of psycopg as SQLite stores it."""
+    """Return a value of psycopg in SQLite's stored form."""
     match value:
         case bool():
             return int(value)
@@ -170,7 +170,7 @@ def _stored(value: Any) -> Stored:
 
 
 def _broken(error: psycopg.IntegrityError) -> str:
-    """Say which rule a row breaks, without its values."""
+    """Return the rule that a row breaks, without its values."""
     column = error.diag.column_name
     if isinstance(error, psycopg.errors.NotNullViolation):
         return f"'{column}' may not be null"

@@ -1,4 +1,4 @@
-"""Turn compiled SQL into what one server takes: `$1` for `?`, and its rules for case."""
+"""Turn compiled SQL into a server's form: `$1` for `?`, and its rules for case."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _VERBS: Final = _READS | {
 NAMES_CAUSE: Final = (
     "SELECT set_config('bbops.cause', CAST(? AS text) || ' ' || CAST(? AS bigint), true)"
 )
-"""Says which job changes rows, until the transaction ends; see `runtime.work.statements`."""
+"""Records the job that changes rows, until the transaction ends; see `runtime.work.statements`."""
 _LASTING: Final = frozenset({"set_config", "pg_advisory_lock", "pg_advisory_lock_shared"})
-"""What would stay with a connection behind its statement."""
+"""Functions with effects that outlast the statement on a connection."""
 
 
-# Texts are searched: what that costs grows with the rows, their texts and what is looked for.
+# Searches in texts: their cost grows with the rows, the texts and the wanted text.
 _LONG: Final = re.compile(r"\b(?:strpos|starts_with|right|replace(?!\(to_char))\(")
 
 
@@ -36,7 +36,7 @@ class Text:
 
     Attributes:
         verb: its first word.
-        gives_rows: None where only the server can tell.
+        gives_rows: None if only the server knows.
         is_long: it searches texts, so it has less time than others.
     """
 

@@ -1,4 +1,4 @@
-"""Transactions that last over several statements, serializable, on a connection of their own."""
+"""Transactions of several statements, serializable, on a connection of their own."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from bbops.runtime.values.failures import Conflict, Failure, FlowError
 T = TypeVar("T")
 
 
-class Transaction:
+class PostgresTransaction:
     """One transaction, used in `async with`: commits at its end, and is undone by an error.
 
-    A statement that fails changes nothing, and the transaction goes on: a savepoint stands before
-    it, unless it is the first. One that was cancelled, or that met another transaction, ends it;
-    it can only be undone.
+    A failed statement changes nothing, and the transaction continues: a savepoint stands before it,
+    unless it is the first one. A cancellation or a conflict with another transaction ends it; then
+    it can only be rolled back.
     """
 
     def __init__(self, pool: Pool, text: Callable[[str], Text], columns_of: LookUp) -> None:
@@ -76,7 +76,7 @@ class Transaction:
     async def write(
         self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
     ) -> Rows:
-        """Run one statement and return its RETURNING rows; one that fails changes nothing."""
+        """Run one statement and return its RETURNING rows; a failed one changes nothing."""
         return (await self.write_all([(sql, parameters)], at_most=at_most))[0]
 
     async def change(self, sql: str, parameters: Sequence[object] = ()) -> int:
@@ -117,8 +117,8 @@ class Transaction:
 
         return await self._run(sql, work, writes=writes)
 
-    def transaction(self) -> Transaction:
-        """Refuse one inside another; the check does so before.
+    def transaction(self) -> PostgresTransaction:
+        """Refuse a nested transaction, which the check refuses already.
 
         Raises:
             FlowError: always.
@@ -126,9 +126,9 @@ class Transaction:
         raise FlowError("a transaction cannot begin inside another one")
 
     def _leave(self, error: BaseException | None) -> None:
-        """Give the connection back; one whose statement was cancelled is mended before."""
+        """Return the connection; after a cancelled statement it is repaired first."""
         if isinstance(error, asyncio.CancelledError):
-            self._pool.mend(self._connection, self._undo)
+            self._pool.repair(self._connection, self._undo)
         else:
             self._pool.give(self._connection)
 
@@ -166,7 +166,7 @@ class Transaction:
             raise await self._failed(error, sql if isinstance(sql, str) else sql()) from None
 
     async def _keep(self) -> None:
-        """See that a savepoint stands behind what was done before, if anything was."""
+        """Set a savepoint after earlier statements, if there were any."""
         if self._begun and not self._is_kept:
             await self._connection.execute("SAVEPOINT kept")
             self._is_kept = True
@@ -175,7 +175,7 @@ class Transaction:
         self._begun, self._has_written = True, False
 
     async def _failed(self, error: Exception, sql: str) -> Exception:
-        """Undo what the statement did, so that the transaction may go on, and say what it was."""
+        """Undo the statement, so that the transaction may continue, and return its error."""
         try:
             await self._undo_statement()
         except ERRORS as lost:
@@ -192,6 +192,6 @@ class Transaction:
         self._has_written = False
         if self._is_kept:
             await self._connection.execute("ROLLBACK TO SAVEPOINT kept")
-        else:  # it was the first
+        else:  # it was the first one
             await self._transaction.rollback()
             await self._begin()

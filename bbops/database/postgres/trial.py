@@ -1,4 +1,4 @@
-"""Have a server compile statements: what is wrong with them, and where; what columns they give."""
+"""Have a server compile statements: their mistakes with positions, and their columns."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from bbops.database.postgres.connection import connect
 from bbops.database.schema.place import PostgresPlace
 
 
-class Answer(NamedTuple):
-    """What a server says of a statement.
+class CompileResult(NamedTuple):
+    """The server's verdict on a statement.
 
     Attributes:
-        complaint: its words; empty where the statement compiles.
-        position: the character they are about, from 0.
-        columns: that it gives.
+        complaint: the error message; empty if the statement compiles.
+        position: the offset of the mistake.
+        columns: the columns of its result.
     """
 
     complaint: str
@@ -25,19 +25,21 @@ class Answer(NamedTuple):
     columns: tuple[str, ...] = ()
 
 
-async def compiled(place: PostgresPlace, statements: Sequence[str]) -> list[Answer]:
-    """Return what the server says of each statement. Nothing runs."""
+async def compiled(place: PostgresPlace, statements: Sequence[str]) -> list[CompileResult]:
+    """Return the server's verdict on each statement. Nothing runs."""
     connection = await connect(place, reads=True)
     try:
-        return [await _compiled(connection, one) for one in statements]
+        return [await _compiled(connection, statement) for statement in statements]
     finally:
         await connection.close()
 
 
-async def _compiled(connection: asyncpg.Connection, statement: str) -> Answer:
+async def _compiled(connection: asyncpg.Connection, statement: str) -> CompileResult:
     try:
         prepared = await connection.prepare(statement)
     except asyncpg.PostgresError as error:
         position = getattr(error, "position", None)
-        return Answer(str(error).partition("\n")[0], int(position or 1) - 1)
-    return Answer("", columns=tuple(one.name for one in prepared.get_attributes()))
+        return CompileResult(str(error).partition("\n")[0], int(position or 1) - 1)
+    return CompileResult(
+        "", columns=tuple(attribute.name for attribute in prepared.get_attributes())
+    )

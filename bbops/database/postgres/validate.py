@@ -1,7 +1,7 @@
-"""Check the rows that were there before a rule, while others write; give up a rule they break.
+"""Check rows that are older than a rule, beside writers; give up a rule they break.
 
-A migration adds rules to tables that are there as NOT VALID: they hold for every row that is
-written from then on, and nobody had to wait while the others were read.
+A migration adds rules to existing tables as NOT VALID: they apply to every new write, and writers
+did not have to wait while the other rows were read.
 
 Source: PostgreSQL, ALTER TABLE, "Notes".
 """
@@ -19,7 +19,7 @@ from bbops.database.diff.preflight import Rows
 from bbops.database.postgres.reading import NAMES, OWNED
 
 FILLED: Final = "_bbops_filled"
-"""A check of ours that lets a column forbid null without a look at the rows."""
+"""A check of ours that lets a column forbid null without reading the rows."""
 _UNPROVEN: Final = (
     "SELECT t.relname, c.conname, coalesce("
     f"{NAMES.format(keys='c.conkey', table='c.conrelid')}, '{{}}'), coalesce(p.relname, ''),"
@@ -41,12 +41,12 @@ _LEFT_INDEXES: Final = "SELECT i.relname" + OWNED.format(
 )
 
 Run = Callable[[Callable[[], object]], object]
-"""Does work in a transaction of its own, again while a lock is not to be had."""
+"""Runs work in its own transaction, with retries while a lock is not available."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Unproven:
-    """A rule that rows may break which are older than it."""
+    """A rule that older rows may break."""
 
     table: str
     name: str
@@ -65,7 +65,7 @@ class _Unproven:
         return f"{column} IS NOT NULL AND NOT EXISTS ({same})"
 
     def change(self, rows: int) -> Change:
-        """Return what is not made, as a plan would have said it."""
+        """Return the refused change, in the form of a plan."""
         if self.parent:
             kind, why = "change the reference of column", "rows refer to nothing"
         elif self.name.startswith("ct_"):
@@ -80,7 +80,7 @@ class _Unproven:
 def forbid_null(live: psycopg.Connection[Any], run: Run, table: str, columns: list[str]) -> None:
     """Let a transaction forbid null in columns without reading the table.
 
-    Where a row holds null, nothing is done: the transaction fills it, or says so.
+    If a row holds null, nothing is done: the transaction fills it, or reports it.
     """
     filled = " AND ".join(f'"{column}" IS NOT NULL' for column in columns)
     add = f'ALTER TABLE "{table}" ADD CONSTRAINT "{FILLED}" CHECK ({filled}) NOT VALID'
@@ -92,7 +92,7 @@ def forbid_null(live: psycopg.Connection[Any], run: Run, table: str, columns: li
 
 
 def drop_filled(table: str) -> str:
-    """Return the statement that takes the check away which `forbid_null` has added."""
+    """Return the statement that removes the check of `forbid_null`."""
     return f'ALTER TABLE "{table}" DROP CONSTRAINT IF EXISTS "{FILLED}"'
 
 
@@ -119,7 +119,7 @@ def validate(
 
 
 def clean(live: psycopg.Connection[Any], run: Run) -> None:
-    """Take away what a migration left that was killed: a check of ours, indexes half built."""
+    """Remove the remains of a killed migration: a check of ours, incomplete indexes."""
     for table in _names(live, _LEFT_CHECKS):
         run(lambda table=table: _alter(live, drop_filled(table)))  # type: ignore[misc]
     for index in _names(live, _LEFT_INDEXES):

@@ -1,6 +1,7 @@
-"""Turn what PostgreSQL says into what a flow sees, in the words of `sqlite.violations`.
+"""Turn PostgreSQL's errors into failures of flows, in the words of `sqlite.violations`.
 
-Never a value: PostgreSQL's own words are passed on only where they come from the statement's text.
+They contain no values: PostgreSQL's own messages are passed on only if they come from the
+statement.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ SELECT a.attname FROM pg_catalog.pg_attribute AS a JOIN (
 ) AS rule ON a.attrelid = rule.rel AND a.attnum = ANY(rule.keys)
 GROUP BY a.attname ORDER BY min(array_position(rule.keys, a.attnum::int))
 """
-"""The columns of a rule: by its table, quoted, and its name."""
+"""The columns of a rule, by its quoted table and its name."""
 
 LookUp = Callable[[str, str], Awaitable[Sequence[str]]]
 """Returns the columns of a rule, by its table and name."""
@@ -68,7 +69,7 @@ _GONE: Final = frozenset({"57P01", "57P02", "57P03", "53300"})
 
 
 def unreachable() -> Unavailable:
-    """Return what to raise when the server does not answer."""
+    """Return the failure for a server that does not answer."""
     return Unavailable(
         "storageFailed", "the database server cannot be reached",
         hint="check that it is running, and that DATABASE_URL points to it", retry_seconds=2,
@@ -79,18 +80,18 @@ def is_lost(error: BaseException) -> bool:
     """Return whether the connection is gone, or the server ends it."""
     state = str(getattr(error, "sqlstate", None) or "")
     gone = state in _GONE or state.startswith("08")
-    # asyncpg says both 'connection is closed' and its own misuse by an InterfaceError
+    # asyncpg raises an InterfaceError for 'connection is closed' and for its own misuse
     closed = isinstance(error, asyncpg.InterfaceError) and "clos" in str(error)
     return gone or closed or isinstance(error, OSError | TimeoutError | asyncpg.InternalClientError)
 
 
 def is_conflict(error: BaseException) -> bool:
-    """Return whether another transaction came between: the same again may go well."""
+    """Return whether another transaction interfered: a retry may succeed."""
     return getattr(error, "sqlstate", None) in _CONFLICTS
 
 
 async def failure_of(error: Exception, sql: str, columns_of: LookUp) -> Exception:
-    """Return what to raise instead of `error`; what is a failure already stays."""
+    """Return the failure for an error; a failure stays as it is."""
     state = str(getattr(error, "sqlstate", None) or "")
     if isinstance(error, asyncpg.IntegrityConstraintViolationError):
         return await _violation(error, sql, columns_of)
@@ -116,7 +117,7 @@ async def failure_of(error: Exception, sql: str, columns_of: LookUp) -> Exceptio
 
 
 def _words(error: Exception, state: str) -> str:
-    if state.startswith("42"):  # of the statement's own text
+    if state.startswith("42"):  # a mistake in the statement's text
         return str(error).partition("\n")[0]
     if state.startswith("22") and isinstance(error, asyncpg.PostgresError) and error.severity:
         return f"{_spaced(type(error).__name__)} while it ran"

@@ -1,4 +1,4 @@
-"""The engine's dialect on PostgreSQL, where several processes of several servers work."""
+"""The engine's dialect on PostgreSQL, for several processes on several servers."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ WORK_TABLES: Final = (
 )  # fmt: skip
 
 PUMP: Final = 7_316_101
-"""The advisory lock of whoever moves a project's events; with the schema it is one of its own."""
+"""The advisory lock of the process that moves a project's events; one for each schema."""
 _LANES: Final = 7_316_102
 OWNER_LOCK: Final = "hashtextextended(current_schema() || '/' || {}, 7316103)"
-"""The key of the lock of a living worker, whose name stands for `{}`."""
+"""The lock key of a living worker, with `{}` for its name."""
 _LIST: Final = "json_array_elements_text(CAST(CAST(? AS text) AS json))"
 _HERE: Final = "hashtextextended(current_schema(), {})"
 
@@ -32,7 +32,7 @@ def _rows(**columns: str) -> str:
 
 
 class PostgresWork:
-    """PostgreSQL: claims skip what others take, pumps and lanes wait for one another."""
+    """PostgreSQL: claims skip locked jobs, pumps and lanes wait for one another."""
 
     batch_size = 500
     new_jobs = _rows(

@@ -1,4 +1,4 @@
-"""The `checks` of a table, and the `where` of its indexes, as the database keeps them."""
+"""The `checks` of a table, and the `where` of its indexes, in the database's form."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from bbops.language.resources.table import Table
 from bbops.language.sql.checks import check_sql, kept_sql
 from bbops.language.sql.dialect import Dialect
 from bbops.language.sql.parts import NotInSql
-from bbops.language.sql.types import Column
+from bbops.language.sql.types import SqlColumn
 
 
 def texts_of(table: Table) -> dict[str, str]:
     """Return the checks of a table as they were written."""
-    return {name: one.text for name, one in table.checks.items() if isinstance(one, Expression)}
+    return {
+        name: check.text for name, check in table.checks.items() if isinstance(check, Expression)
+    }
 
 
 def write_where(name: str, table: Table, index: str, dialect: Dialect) -> str:
-    """Return which rows an index of a table is of; empty for all.
+    """Return the condition of a table's index; empty for all rows.
 
     Raises:
-        MigrationRefused: it has no SQL; `bbops validate` says so before.
+        MigrationRefused: it has no SQL; `bbops validate` reports it before.
     """
     where = table.indexes[index].where
     if not isinstance(where, Expression):
@@ -36,9 +38,9 @@ def write_where(name: str, table: Table, index: str, dialect: Dialect) -> str:
         raise MigrationRefused(message, hint=error.hint) from None
 
 
-def _columns(table: Table) -> dict[str, Column]:
+def _columns(table: Table) -> dict[str, SqlColumn]:
     return {
-        key: Column(key, column.type, column.nullable, enum=tuple(column.enum or ()))
+        key: SqlColumn(key, column.type, column.nullable, enum=tuple(column.enum or ()))
         for key, column in table.columns.items()
     }
 
@@ -47,7 +49,7 @@ def write_checks(name: str, table: Table, dialect: Dialect) -> Iterator[shape.Ru
     """Yield the rule of each check.
 
     Raises:
-        MigrationRefused: one of them has no SQL; `bbops validate` says so before.
+        MigrationRefused: one of them has no SQL; `bbops validate` reports it before.
     """
     columns = _columns(table)
     for check, condition in table.checks.items():

@@ -1,6 +1,6 @@
-"""Turn what is stored as one column type into what another stores, and tell what that loses.
+"""Convert stored values of one column type to another, and find losses.
 
-One rule judges all pairs of types: a value that comes back the same lost nothing.
+One rule judges all pairs of types: a value that converts back unchanged has lost nothing.
 """
 
 from __future__ import annotations
@@ -24,28 +24,28 @@ _BY_STORAGE: Final = {
     "timestamp with time zone": "datetime", "timestamp without time zone": "datetime",
     "time without time zone": "time",
 }  # fmt: skip
-"""Those of SQLite in capitals, those of PostgreSQL without their lengths."""
+"""SQLite's types in capitals, PostgreSQL's without their lengths."""
 _TEXTS: Final = frozenset({"string", "text"})
 _SAME_STORAGE: Final = _TEXTS, {"integer", "bigint"}
 _ANY_TEXT: Final = {"uuid", "date", "time", "datetime", "decimal", "json"}
 
 
 def guess_type(storage_of: Callable[[str], str], storage: str, declared: str) -> str:
-    """Return the type of a live column that is not on record: the declared one if it may be."""
+    """Return the unrecorded type of a live column: the declared one if it is possible."""
     if storage_of(declared) == storage:
         return declared
     return _BY_STORAGE.get(storage.partition("(")[0], "text")
 
 
 def reads_as(old: str, new: str) -> bool:
-    """Whether all that was stored as one type is a right value of the other, as it is."""
+    """Whether all stored values of one type are valid in the other, unchanged."""
     if old == new or any({old, new} <= same for same in _SAME_STORAGE):
         return True
     return old in _ANY_TEXT and new in _TEXTS
 
 
 def convert(value: Stored, old: str, new: str) -> Stored:
-    """Return the value as a column of type `new` stores it; null stays null.
+    """Return the value in the stored form of a column of type `new`; null stays null.
 
     Raises:
         ValueError: there is no such value.
@@ -59,7 +59,7 @@ def convert(value: Stored, old: str, new: str) -> Stored:
 
 
 def is_kept(value: Stored, old: str, new: str) -> bool:
-    """Whether a value that can be converted would come back the same."""
+    """Whether a converted value would convert back unchanged."""
     try:
         back = convert(convert(value, old, new), new, old)
     except ValueError:
@@ -74,27 +74,27 @@ class Conversions(ABC):
 
     @abstractmethod
     def converted(self, value: str, old: str, new: str) -> str:
-        """Return SQL for `value` as the new type; null where it does not fit."""
+        """Return SQL for `value` as the new type; null if it does not fit."""
 
     @abstractmethod
     def strictly(self, value: str, old: str, new: str) -> str:
-        """Return SQL for `value` as the new type, which fails where it does not fit."""
+        """Return SQL for `value` as the new type, which fails if it does not fit."""
 
     @abstractmethod
     def kept(self, value: str, old: str, new: str) -> str:
-        """Return the SQL condition that a value can be converted and would come back."""
+        """Return the SQL condition that a value can be converted, and back unchanged."""
 
     def misfit(self, value: str, old: str, new: str) -> str:
         """Return the SQL condition that a value cannot be converted."""
         return f"{value} IS NOT NULL AND {self.converted(value, old, new)} IS NULL"
 
     def loss(self, value: str, old: str, new: str) -> str:
-        """Return the SQL condition that a value cannot be converted, or would not come back."""
+        """Return the SQL condition that a value cannot be converted, or not back unchanged."""
         return f"{value} IS NOT NULL AND NOT {self.kept(value, old, new)}"
 
 
 def convert_or_null(value: Stored, old: str, new: str) -> Stored:
-    """Return the value as the new type; null where it does not fit."""
+    """Return the value as the new type; null if it does not fit."""
     try:
         return convert(value, old, new)
     except ValueError:

@@ -1,4 +1,4 @@
-"""How a database writes tables in DDL, and how it would report the declared tables."""
+"""A database's DDL for tables, and the shape in which it reports declared tables."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Ddl(ABC):
 
     @abstractmethod
     def storage(self, column_type: str) -> str:
-        """Return the type that a column of a declared type has in the database."""
+        """Return the database's type for a column of a declared type."""
 
     @abstractmethod
     def literal(self, stored: Stored, column_type: str) -> str:
@@ -33,24 +33,24 @@ class Ddl(ABC):
 
     @abstractmethod
     def compared(self, column: str, column_type: str) -> str:
-        """Return the SQL of a quoted column as its rules compare it."""
+        """Return the SQL of a quoted column for its rules' comparisons."""
 
     @abstractmethod
     def own_rules(self, column: str, column_type: str) -> Iterator[str]:
         """Yield the rules that every column of that type has."""
 
     def fit(self, name: str) -> str:
-        """Return a name that we make as the database takes it; that of a rule ends in its hash."""
+        """Return our name, shortened for the database; a rule's name ends in its hash."""
         return name
 
     def describe(self, tables: Mapping[str, Table]) -> shape.Shape:
-        """Return the tables that hold `tables`.
+        """Return the shape of the declared tables.
 
-        `unique` is a unique index, not a constraint: it can join a table with rows, and takes part
-        in ON CONFLICT anyway.
+        `unique` is a unique index, not a constraint: it can be added to a table with rows, and
+        supports ON CONFLICT anyway.
 
         Raises:
-            MigrationRefused: a default is no value of its column, or two indexes share a name.
+            MigrationRefused: a default does not fit its column, or two indexes share a name.
         """
         named = {
             column.references for table in tables.values() for column in table.columns.values()
@@ -72,15 +72,17 @@ class Ddl(ABC):
     def _keyed(
         self, index: shape.Index, name: str, table: Table, named: Collection[str | None]
     ) -> shape.Index:  # fmt: skip
-        """Return an index with what it keeps of its columns. Args: `named`: what keys point to."""
+        """Return an index with its keys. Args: `named`: the columns that keys refer to."""
         if not index.unique:
             return index
         types = {
             key: "text" if key in table.key or f"{name}.{key}" in named else column.type
             for key, column in table.columns.items()
         }
-        keys = tuple(self.dialect.unique_key(one, types.get(one, "")) for one in index.columns)
-        plain = tuple(f'"{one}"' for one in index.columns)
+        keys = tuple(
+            self.dialect.unique_key(name_, types.get(name_, "")) for name_ in index.columns
+        )
+        plain = tuple(f'"{name_}"' for name_ in index.columns)
         return index if keys == plain else replace(index, keys=keys)
 
     def _column(self, table: str, name: str, column: Column) -> shape.Column:
@@ -102,7 +104,7 @@ class Ddl(ABC):
 
     def _rules(self, table: str, name: str, column: Column) -> Iterator[shape.Rule]:
         quoted = f'"{name}"'
-        same = self._conditions(table, name, "?", column)  # so that a rename keeps the hash
+        same = self._conditions(table, name, "?", column)  # a rename does not change the hash
         for sql, neutral in zip(self._conditions(table, name, quoted, column), same, strict=True):
             digest = hashlib.sha256(neutral.encode()).hexdigest()[:8]
             yield shape.Rule(digest, self.fit(f"ck_{table}_{name}_{digest}"), sql)

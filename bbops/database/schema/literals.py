@@ -1,4 +1,4 @@
-"""Turn a value of a YAML file into what its column stores, and into an SQL literal."""
+"""Turn a value of a YAML file into its column's stored form, and into an SQL literal."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ Stored = str | int | float | bytes | None
 
 
 def stamp(column_type: str, now: str) -> str:
-    """Return a stored datetime as a `created` or `updated` column of that type keeps it."""
+    """Return a stored datetime in the form of a `created` or `updated` column of that type."""
     return now[:10] if column_type == "date" else now
 
 
 def encode(column_type: str, value: Any) -> Stored:
-    """Return `value` as a column of that type stores it; null stays null.
+    """Return `value` in the stored form of that type; null stays null.
 
     Raises:
-        ValueError: it is no value of that type. The message holds the type, not the value.
+        ValueError: it is not a value of that type. The message has the type, not the value.
     """
     try:
         stored: Stored = ENCODERS[column_type](value, "")

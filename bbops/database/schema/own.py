@@ -1,4 +1,4 @@
-"""The tables that bbops keeps for itself beside a project's own; `_bbops_` begins their names."""
+"""bbops' own tables beside a project's tables; their names begin with `_bbops_`."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import Final
 
 from bbops.database.schema.work_tables import Types, work_tables
 
-# A sign-in is a family of tokens: each but the newest has the one that took its place.
+# A sign-in is a family of tokens: each but the newest refers to its successor.
 _REFRESH_TOKENS: Final = """
 CREATE TABLE IF NOT EXISTS _bbops_refresh_tokens (
   hash TEXT PRIMARY KEY, family TEXT NOT NULL, user_id ANY NOT NULL, expires_at REAL NOT NULL,
   successor TEXT
 ) STRICT, WITHOUT ROWID
 """
-# How a token that has just been replaced leads to the next one; empty most of the time.
+# The successor of a token that has just been replaced; empty most of the time.
 _REFRESH_SALTS: Final = """
 CREATE TABLE IF NOT EXISTS _bbops_refresh_salts (
   hash TEXT PRIMARY KEY, salt TEXT NOT NULL, replaced_at REAL NOT NULL
@@ -32,25 +32,25 @@ CREATE TABLE IF NOT EXISTS _bbops_api_key_uses (
   id TEXT PRIMARY KEY, used_at REAL NOT NULL
 ) STRICT, WITHOUT ROWID
 """
-# What is packed of an answer: status, body, headers and type. Null: it has none yet.
+# A packed response: status, body, headers and type. Null: there is none yet.
 _IDEMPOTENCY: Final = """
 CREATE TABLE IF NOT EXISTS _bbops_idempotency (
   id TEXT PRIMARY KEY, request TEXT NOT NULL, began_at REAL NOT NULL, answer BLOB
 ) STRICT, WITHOUT ROWID
 """
-# When an account at a vendor may be asked next: see `bbops.runtime.vendors._pace`.
+# The time of the next request for an account at a vendor: see `bbops.runtime.vendors._pace`.
 _PACE: Final = """
 CREATE TABLE IF NOT EXISTS _bbops_pace (account TEXT PRIMARY KEY, free REAL NOT NULL)
 STRICT, WITHOUT ROWID
 """
-# Whom a provider of sign-ins means by a subject; a user's key is kept as JSON.
+# The user of a provider's subject; a user's key is stored as JSON.
 _IDENTITIES: Final = """
 CREATE TABLE IF NOT EXISTS _bbops_identities (
   issuer TEXT NOT NULL, subject TEXT NOT NULL, user_id TEXT NOT NULL, created_at REAL NOT NULL,
   PRIMARY KEY (issuer, subject)
 ) STRICT, WITHOUT ROWID
 """
-# Sign-ins that a browser has come back from, for as long as it could again.
+# Finished sign-ins of a browser, for as long as it could repeat them.
 _USED_SIGN_INS: Final = """
 CREATE TABLE IF NOT EXISTS _bbops_used_sign_ins (id TEXT PRIMARY KEY, expires_at REAL NOT NULL)
 STRICT, WITHOUT ROWID
@@ -70,11 +70,11 @@ _WORK: Final = work_tables(
 )  # fmt: skip
 
 NEWEST: Final = "_bbops_used_sign_ins"
-"""The one that came last in both databases."""
+"""The newest of these tables in both databases."""
 
 
 def make_own_tables(live: sqlite3.Connection) -> None:
-    """Make what is missing of them."""
+    """Create the missing tables."""
     live.execute(_RECORD)
     live.execute(_REFRESH_TOKENS)
     for column in ("family", "user_id", "expires_at"):

@@ -1,4 +1,4 @@
-"""Where a project's data is: a SQLite file, or a schema of a PostgreSQL database."""
+"""The place of a project's data: a SQLite file, or a schema of a PostgreSQL database."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from bbops.base.errors import DatabaseError
 
 _SCHEMES = frozenset({"postgresql", "postgres"})
 _NAME_LENGTH: Final = 63
-_END_LENGTH: Final = 9  # the hash of a rule, and what parts it from the name
+_END_LENGTH: Final = 9  # the hash of a rule, with its separator
 
 
 @dataclass(frozen=True, slots=True)
 class PostgresPlace:
-    """A schema of a PostgreSQL database; as text it shows no password.
+    """A schema of a PostgreSQL database; its text form hides the password.
 
     Attributes:
-        url: of the database, with what is needed to connect.
+        url: the address of the database, with all connection settings.
         schema: the project's own; connections look for tables only there.
     """
 
@@ -29,7 +29,7 @@ class PostgresPlace:
 
     @property
     def address(self) -> str:
-        """The URL with the schema as the search path, as every PostgreSQL driver reads it."""
+        """The URL with the schema as the search path, for any PostgreSQL driver."""
         parts = urlsplit(self.url)
         given = [pair for pair in parse_qsl(parts.query) if pair[0] != "options"]
         query = urlencode([*given, ("options", f"-csearch_path={self.schema}")], quote_via=quote)
@@ -50,14 +50,14 @@ def name_database(url: str) -> str:
 
 
 def write_place(place: Place) -> str:
-    """Return a place as text, the password in it: for another process of ours, and for no log."""
+    """Return a place as text with the password, for other processes of ours, never for a log."""
     if isinstance(place, Path):
         return str(place)
     return f"{place.url.partition('#')[0]}#{place.schema}"
 
 
 def read_place(text: str) -> Place:
-    """Return the place that `write_place` wrote."""
+    """Return the place from a text of `write_place`."""
     url, mark, schema = text.partition("#")
     if mark and urlsplit(url).scheme in _SCHEMES:
         return PostgresPlace(url, schema)
@@ -65,10 +65,10 @@ def read_place(text: str) -> Place:
 
 
 def read_url(url: str, schema: str) -> PostgresPlace:
-    """Return the place that a `DATABASE_URL` names.
+    """Return the place of a `DATABASE_URL`.
 
     Raises:
-        DatabaseError: it is no URL of a PostgreSQL database; the message does not repeat it.
+        DatabaseError: it is not a URL of a PostgreSQL database; the message does not repeat it.
     """
     try:
         parts = urlsplit(url)
@@ -84,9 +84,9 @@ def read_url(url: str, schema: str) -> PostgresPlace:
 
 
 def fit_name(name: str) -> str:
-    """Return a name of at most 63 characters, which are all that PostgreSQL keeps of one.
+    """Return a name of at most 63 characters, PostgreSQL's limit.
 
-    Where it is longer, a hash stands for what is cut out of it. Its end stays.
+    A hash replaces the cut part of a longer name. Its end stays.
     """
     if len(name) <= _NAME_LENGTH:
         return name

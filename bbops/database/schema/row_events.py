@@ -1,4 +1,4 @@
-"""Which changes of rows a database reports, and with which columns."""
+"""The changes of rows that a database reports, and their columns."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from bbops.base.errors import TriggerRefused
 from bbops.runtime.work.rows import OPERATIONS, Operation
 
 NOTE: Final = "row_events"
-"""Under which name they are written down in the database."""
+"""The name of their note in the database."""
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """What a change must be like to be reported, as SQL of each database.
+    """The condition of a reported change, as SQL of each database.
 
     Attributes:
-        reads: columns with their kinds, sorted: without one of them nothing can be asked.
+        reads: the columns with their kinds, sorted: if one is missing, there is no condition.
     """
 
     sqlite: str
@@ -30,7 +30,7 @@ class Condition:
     reads: tuple[tuple[str, str], ...]
 
     def __or__(self, other: Condition) -> Condition:
-        """Return what holds where either does."""
+        """Return a condition that holds if either does."""
         if self == other:
             return self
         return Condition(
@@ -44,12 +44,12 @@ Conditions = Mapping[Operation, Condition]
 
 @dataclass(frozen=True, slots=True)
 class RowEvents:
-    """What is reported of a table.
+    """The reported changes of a table.
 
     Attributes:
-        operations: in the order of OPERATIONS.
-        columns: sorted.
-        conditions: of operations of which not every change is reported.
+        operations: the operations in the order of OPERATIONS.
+        columns: the columns, sorted.
+        conditions: the conditions of operations, unless every change is reported.
     """
 
     operations: tuple[Operation, ...]
@@ -61,23 +61,25 @@ class RowEvents:
         cls, operations: Iterable[str], columns: Iterable[str],
         conditions: Conditions = MappingProxyType({}),
     ) -> RowEvents:  # fmt: skip
-        """Return them in order."""
-        wanted = tuple(one for one in OPERATIONS if one in {*operations})
-        asked = {one: conditions[one] for one in wanted if one in conditions}
+        """Return the events in normal order."""
+        wanted = tuple(operation for operation in OPERATIONS if operation in {*operations})
+        asked = {
+            operation: conditions[operation] for operation in wanted if operation in conditions
+        }
         return cls(wanted, tuple(sorted({*columns})), asked)
 
     def __or__(self, other: RowEvents) -> RowEvents:
-        """Return what reports all that either does."""
+        """Return the events that include both."""
         operations = self.operations + other.operations
         return self.of(operations, self.columns + other.columns, self._either(other))
 
     def _either(self, other: RowEvents) -> Conditions:
         found = dict[Operation, Condition]()
-        for one in {*self.operations, *other.operations}:
-            of = [each for each in (self, other) if one in each.operations]
-            asked = [each.conditions[one] for each in of if one in each.conditions]
+        for operation in {*self.operations, *other.operations}:
+            of = [each for each in (self, other) if operation in each.operations]
+            asked = [each.conditions[operation] for each in of if operation in each.conditions]
             if len(asked) == len(of):
-                found[one] = reduce(or_, asked)
+                found[operation] = reduce(or_, asked)
         return found
 
 
@@ -86,12 +88,12 @@ ByTable = Mapping[str, RowEvents]
 
 @dataclass(frozen=True, slots=True)
 class Listening:
-    """Who listens to a database.
+    """The listeners of a database.
 
     Attributes:
-        live: what the release that serves waits for.
-        coming: what the next one waits for, which is about to go live; None without one.
-        release: the digest of that one.
+        live: the events of the serving release.
+        coming: the events of the release that is about to go live; None without one.
+        release: the digest of the coming release.
     """
 
     live: ByTable
@@ -100,7 +102,7 @@ class Listening:
 
     @property
     def every(self) -> ByTable:
-        """What is to be reported."""
+        """The events to report."""
         return join(self.live, self.coming or {})
 
 
@@ -108,7 +110,7 @@ NOBODY: Final = Listening({})
 
 
 def join(one: ByTable, other: ByTable) -> ByTable:
-    """Return what reports all that either does."""
+    """Return the events that include both, by table."""
     found = dict(one)
     for table, events in other.items():
         found[table] = found[table] | events if table in found else events
@@ -116,7 +118,7 @@ def join(one: ByTable, other: ByTable) -> ByTable:
 
 
 def write_listening(one: Listening) -> str:
-    """Return it as a text."""
+    """Return the listeners as text."""
     if one == NOBODY:
         return ""
     coming = None if one.coming is None else _written(one.coming)
@@ -124,7 +126,7 @@ def write_listening(one: Listening) -> str:
 
 
 def read_listening(text: str) -> Listening:
-    """Return what was written."""
+    """Return the listeners from their text."""
     if not text:
         return NOBODY
     live, coming, release = json.loads(text)
@@ -133,8 +135,12 @@ def read_listening(text: str) -> Listening:
 
 def _written(tables: ByTable) -> dict[str, list[Any]]:
     return {
-        name: [one.operations, one.columns, {of: astuple(at) for of, at in one.conditions.items()}]
-        for name, one in sorted(tables.items())
+        name: [
+            table.operations,
+            table.columns,
+            {of: astuple(at) for of, at in table.conditions.items()},
+        ]
+        for name, table in sorted(tables.items())
     }
 
 
@@ -146,7 +152,7 @@ def _read(data: Mapping[str, list[Any]]) -> dict[str, RowEvents]:
 
 
 def _conditions(data: Mapping[Operation, list[Any]] = MappingProxyType({})) -> Conditions:
-    """Return what was written; earlier versions wrote none."""
+    """Return the recorded conditions; earlier versions recorded none."""
     return {
         operation: Condition(sqlite, postgres, tuple((name, kind) for name, kind in reads))
         for operation, (sqlite, postgres, reads) in data.items()
@@ -163,7 +169,7 @@ def refuse(refused: Mapping[str, str]) -> None:
         TriggerRefused: there are such tables.
     """
     if refused:
-        tables = ", ".join(f"'{one}'" for one in refused)
+        tables = ", ".join(f"'{table}'" for table in refused)
         grants = "; ".join(dict.fromkeys(refused.values()))
         raise TriggerRefused(
             f"this database role may not create an SQL trigger on {tables}",

@@ -1,4 +1,4 @@
-"""What tables are made of, as frozen values: the same for live tables and for declared ones.
+"""The structure of tables, as frozen values: the same for live and for declared tables.
 
 A migration is the difference of two of them; each database has its own reader and its own writer.
 """
@@ -25,12 +25,12 @@ _TEXT: Final = re.compile("'(?:[^']|'')*'")
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A CHECK. Two are the same that say the same: names and columns may change beside them."""
+    """A CHECK. Two are equal if their text is: names and columns may change beside them."""
 
     hash: str
     name: str = field(compare=False)
     sql: str = field(default="", compare=False)
-    """Empty where it was read from a database."""
+    """Empty if it was read from a database."""
 
 
 _OPTIONS: Final = re.compile(r"(.*) IN \((.*)\)", re.DOTALL).fullmatch
@@ -39,7 +39,7 @@ _LITERAL: Final = re.compile(r"'(?:[^']|'')*'|[^,\s]+")
 
 
 def tighter_rules(have: frozenset[Rule], want: frozenset[Rule]) -> frozenset[Rule]:
-    """Return the wanted rules that a row may break which keeps those that are there."""
+    """Return the wanted rules that a row may break which obeys the existing ones."""
     gone = have - want
     return frozenset(
         rule for rule in want - have if not any(_is_wider(old.sql, rule.sql) for old in gone)
@@ -47,10 +47,10 @@ def tighter_rules(have: frozenset[Rule], want: frozenset[Rule]) -> frozenset[Rul
 
 
 def _is_wider(old: str, new: str) -> bool:
-    """Return whether one rule lets through all that another does: more options, a wider bound."""
+    """Return whether one rule accepts everything that another does: more options, a wider bound."""
     before, after = _OPTIONS(old), _OPTIONS(new)
     if before and after:
-        options = ({*_LITERAL.findall(one[2])} for one in (before, after))
+        options = ({*_LITERAL.findall(match[2])} for match in (before, after))
         return before[1] == after[1] and next(options) <= next(options)
     before, after = _BOUND(old), _BOUND(new)
     if not before or not after or before[1] != after[1]:
@@ -74,12 +74,12 @@ class Column:
     """A column.
 
     Attributes:
-        type: as the database writes it.
-        kind: the type that tables declare; empty where it is not on record.
-        default: as `bbops.database.schema.literals.literal` writes it, whatever the database.
-        default_sql: as the database writes it; of declared columns.
-        is_stamped: its default is nobody's business: a column that joined a table with rows keeps
-            the time of its migration.
+        type: the type in the database's words.
+        kind: the declared type; empty if it is not recorded.
+        default: the default in the form of `bbops.database.schema.literals.literal`.
+        default_sql: the default in the database's words; only for declared columns.
+        is_stamped: its default is ignored: a column that joined a table with rows keeps the time of
+                its migration.
         counts: it gives each new row the next number.
     """
 
@@ -99,8 +99,8 @@ class Index:
     """An index over columns, in that order.
 
     Attributes:
-        where: which rows it is of, as SQL of bare columns; empty for all.
-        keys: what it keeps of each column, as SQL; empty where that is each as it is.
+        where: the condition of its rows, as SQL of bare columns; empty for all.
+        keys: the indexed SQL of each column; empty if these are the columns unchanged.
     """
 
     columns: tuple[str, ...]
@@ -115,14 +115,14 @@ class Index:
 
     @property
     def reads(self) -> frozenset[str]:
-        """The columns that it cannot be without."""
+        """The columns that the index requires."""
         named = _NAME.findall(_TEXT.sub("", self.where))
         return frozenset({*self.columns, *named})
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table; `rules` are those that belong to no single column."""
+    """A table; `rules` are the rules that belong to no single column."""
 
     columns: Mapping[str, Column]
     key: tuple[str, ...]
@@ -136,7 +136,7 @@ Shape = Mapping[str, Table]
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing that differs: of a table, or of `what`, a column or an index of it."""
+    """A difference of a table, or of `what`, a column or an index of it."""
 
     kind: Kind
     table: str
@@ -144,7 +144,7 @@ class Difference:
 
 
 def differ(have: Shape, want: Shape) -> tuple[Difference, ...]:
-    """Return what leads from one to the other, tables by name. O(their size)."""
+    """Return the differences from one shape to the other, tables by name. O(their size)."""
     return tuple(_differences(have, want))
 
 
@@ -191,7 +191,7 @@ def _in_column(have: Column, want: Column) -> Iterator[Kind]:
 
 
 def _in_indexes(name: str, have: Table, want: Table) -> Iterator[Difference]:
-    """Read indexes; one of ours whose name alone differs, after a rename, is renamed."""
+    """Compare indexes; one of ours with only another name, after a rename, is renamed."""
     gone = {key: index for key, index in have.indexes.items() if want.indexes.get(key) != index}
     new = {key: index for key, index in want.indexes.items() if have.indexes.get(key) != index}
     for key, index in new.items():
@@ -206,13 +206,13 @@ def _in_indexes(name: str, have: Table, want: Table) -> Iterator[Difference]:
 
 
 def old_index(have: Table, want: Table, name: str) -> str:
-    """Return what the wanted index `name` is called in `have`, where only its name differs."""
+    """Return the name in `have` of the wanted index `name`, if only its name differs."""
     gone = {key: have.indexes[key] for key in sorted(have.indexes.keys() - want.indexes.keys())}
     return _old_name(name, want.indexes[name], gone)
 
 
 def _old_name(name: str, index: Index, among: Mapping[str, Index]) -> str:
-    """Return the index that is what `name`, one that we named, is to become; else empty."""
+    """Return the index that will be renamed to `name`, one of our names; else empty."""
     if not name.startswith(_OURS):
         return ""
     same = (old for old, found in among.items() if old[:3] == name[:3] and found == index)

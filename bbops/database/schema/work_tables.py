@@ -1,7 +1,7 @@
 """The tables of work outside of requests, for both databases.
 
-What the engine looks for all the time has an index of its own that holds nothing else: a claim
-costs the same beside a million jobs that sleep.
+Frequent queries of the engine have small indexes of their own: a claim costs the same beside a
+million sleeping jobs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Types:
-    """What a database calls things. `ends` stands behind a table, `queue` behind a busy one."""
+    """A database's types. `ends` is the text after a table, `queue` the text after a busy one."""
 
     id: str
     number: str
@@ -90,9 +90,9 @@ CREATE INDEX IF NOT EXISTS _bbops_job_log_ended ON _bbops_job_log (ended_at)
 
 
 def work_tables(types: Types) -> tuple[str, ...]:
-    """Return the statements that make what is missing of them."""
+    """Return the statements that create the missing tables."""
     found = _TABLES.format(
         id=types.id, number=types.number, text=types.text, data=types.data, flag=types.flag,
         ends=types.ends, queue=types.queue,
     )  # fmt: skip
-    return tuple(one.strip() for one in found.split(";"))
+    return tuple(part.strip() for part in found.split(";"))

@@ -1,6 +1,6 @@
-"""Make differences go away in a live SQLite file, inside the caller's transaction.
+"""Apply differences to a live SQLite file, inside the caller's transaction.
 
-ALTER TABLE makes what it can; everything else is a rebuild of the table. All of it needs
+ALTER TABLE makes the simple changes; everything else rebuilds the table. Both need
 `PRAGMA foreign_keys = OFF`, and a check of the references at the end.
 
 Source: SQLite, "Making Other Kinds Of Table Schema Changes" (lang_altertable).
@@ -23,11 +23,11 @@ _NEW: Final = "_bbops_rebuilt"
 _BY_ALTER: Final = frozenset({
     "add table", "drop table", "add column", "add index", "drop index", "index name",
 })  # fmt: skip
-"""What needs no rebuild."""
+"""Differences without a rebuild."""
 
 
-class Alteration:
-    """The way from the live tables to the declared ones."""
+class SqliteAlteration:
+    """The steps from the live tables to the declared ones."""
 
     def __init__(
         self,
@@ -36,13 +36,13 @@ class Alteration:
         differences: Collection[Difference],
         carried: Mapping[str, Carry],
     ) -> None:
-        """Args: `carried` says what each row becomes, after all renames."""
+        """Args: `carried` has the new form of each row, after all renames."""
         self._live, self._want, self._carried = live, want, carried
         self._differences = differences
         self._rebuilt = {d.table for d in differences if d.kind not in _BY_ALTER}
 
     def make(self, have: shape.Shape) -> None:
-        """Make it, tables first and indexes last."""
+        """Apply the differences, tables first and indexes last."""
         with _lifted(self._live):
             self._remove(have)
             for difference in self._of("add table"):
@@ -55,7 +55,7 @@ class Alteration:
             self._add_indexes()
 
     def _of(self, *kinds: shape.Kind) -> list[Difference]:
-        return [one for one in self._differences if one.kind in kinds]
+        return [difference for difference in self._differences if difference.kind in kinds]
 
     def _remove(self, have: shape.Shape) -> None:
         for difference in self._of("drop table"):
@@ -79,7 +79,7 @@ class Alteration:
             self._live.execute(f'ALTER TABLE "{table}" ADD COLUMN {words}')
 
     def _default(self, table: str, name: str, column: shape.Column) -> str | None:
-        """Return the default that a column joins with: a filler only where there are rows."""
+        """Return the default of a new column: a filler only if the table has rows."""
         if column.default is not None:
             return column.default
         there = self._live.execute(f'SELECT EXISTS (SELECT 1 FROM "{table}")').fetchone()[0]
@@ -98,7 +98,7 @@ class Alteration:
             self._live.execute(statement)
 
     def _rebuild(self, name: str) -> None:
-        """Write a table anew; it gets its name last, so that no reference of another follows."""
+        """Rebuild a table; it gets its name last, so that references to it do not follow."""
         live, carried = self._live, self._carried[name]
         columns = ", ".join(f'"{column}"' for column in carried.columns)
         last_key = _last_key(live, name)
@@ -108,7 +108,9 @@ class Alteration:
         live.execute(f'DROP TABLE "{name}"')
         live.execute(f'ALTER TABLE "{_NEW}" RENAME TO "{name}"')
         self._index_all(name)
-        if last_key is not None and any(one.counts for one in self._want[name].columns.values()):
+        if last_key is not None and any(
+            described.counts for described in self._want[name].columns.values()
+        ):
             live.execute("DELETE FROM sqlite_sequence WHERE name = ?", (name,))
             live.execute("INSERT INTO sqlite_sequence (name, seq) VALUES (?, ?)", (name, last_key))
 
@@ -123,13 +125,13 @@ def _last_key(live: sqlite3.Connection, table: str) -> int | None:
 
 @contextmanager
 def _lifted(live: sqlite3.Connection) -> Iterator[None]:
-    """Take views and triggers away meanwhile: one that misses its table keeps others from a name.
+    """Remove views and triggers during the block: if one misses its table, renames fail.
 
-    A trigger goes for good with its table.
+    A trigger is gone for good with its table.
     """
     query = "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE type IN ('view', 'trigger')"
     found = live.execute(f"{query} ORDER BY type DESC, rowid").fetchall()
-    for kind, name, _, _ in sorted(found):  # triggers first: those of a view go with it
+    for kind, name, _, _ in sorted(found):  # triggers first: a view takes its own along
         live.execute(f'DROP {kind} "{name}"')
     yield
     for kind, _, owner, statement in found:

@@ -1,4 +1,4 @@
-"""What an author's own SQL may name and call on SQLite; SQLite itself asks, as it compiles."""
+"""The names and functions that an author's own SQL may use on SQLite, which asks for each."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _ON_TABLES: Final = _ACTIONS - {
 _OF_TRIGGERS: Final = frozenset({
     (sqlite3.SQLITE_INSERT, "_bbops_outbox"), (sqlite3.SQLITE_READ, "_bbops_cause"),
 })  # fmt: skip
-"""What triggers of ours do when a statement changes rows. A WITH may have the name of one: it could
-read which job runs, and nothing else."""
+"""The actions of our triggers when a statement changes rows. A WITH may have the name of one: it
+could read which job runs, and nothing else."""
 _NOT_A_PROJECTS: Final = ("_", "sqlite_", "pragma_")
 _VIRTUAL: Final = frozenset({"bytecode", "dbstat", "stmt", "tables_used"})
 """Tables that some builds of SQLite have from the beginning, about the file and its statements."""
@@ -43,14 +43,14 @@ FUNCTIONS: Final = frozenset({
     "total_changes", "trim", "trunc", "typeof", "unicode", "unixepoch", "unlikely", "upper",
     "zeroblob",
 })  # fmt: skip
-"""What compiles; the rest looks at the file or the build, loads code, or costs without bound."""
+"""The allowed functions; others read the file or the build, load code, or have no bound."""
 
 
-class Guard:
-    """An authorizer: SQLite asks it about all that a statement names, while it compiles.
+class AuthorGuard:
+    """An authorizer: SQLite calls it for each name in a statement, while it compiles.
 
     Attributes:
-        refused: what was wrong with the last statement; empty where nothing was.
+        refused: the mistake of the last statement; empty without one.
     """
 
     def __init__(self) -> None:
@@ -78,10 +78,10 @@ def _problem(action: int, first: str, second: str) -> str:
     return ""
 
 
-def restrict(connection: sqlite3.Connection) -> Guard:
-    """Let a connection run an author's own statements only; return what refuses the others."""
-    guard = Guard()
-    # the first use of these declares them, which looks like a change of the schema
+def restrict(connection: sqlite3.Connection) -> AuthorGuard:
+    """Restrict a connection to an author's own statements; return the guard that refuses others."""
+    guard = AuthorGuard()
+    # the first use of these functions declares them, which looks like a change of the schema
     connection.execute("SELECT 1 FROM json_each('[]'), json_tree('[]')").close()
     connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, OWN_VALUE_BYTES)
     bound_functions(connection)
@@ -89,9 +89,9 @@ def restrict(connection: sqlite3.Connection) -> Guard:
     return guard
 
 
-def complaint(connection: sqlite3.Connection, guard: Guard, sql: str) -> str:
-    """Return what is wrong with a statement on a restricted connection; runs nothing."""
-    from bbops.database.sqlite.violations import compile_error  # noqa: PLC0415 - which asks this module
+def complaint(connection: sqlite3.Connection, guard: AuthorGuard, sql: str) -> str:
+    """Return the mistake of a statement on a restricted connection; runs nothing."""
+    from bbops.database.sqlite.violations import compile_error  # noqa: PLC0415 - it imports this module
 
     guard.refused = ""
     words = compile_error(connection, sql)

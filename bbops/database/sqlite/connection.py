@@ -1,4 +1,4 @@
-"""Open a SQLite file the one way all of bbops does: pragmas, functions, collation."""
+"""Open a SQLite file with the settings of bbops: pragmas, functions, collation."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bbops.runtime.data.rows import ENCODERS, check_json
 from bbops.runtime.values.failures import BadValue
 
 OLDEST = (3, 38, 0)
-"""RETURNING, STRICT and the JSON operators are there from this version on."""
+"""The first version with RETURNING, STRICT and the JSON operators."""
 
 _HINTS = {
     sqlite3.SQLITE_NOTADB: "the path must name a SQLite database or no file at all",
@@ -31,7 +31,7 @@ _HINTS = {
 
 
 def check_version(found: tuple[int, ...] = sqlite3.sqlite_version_info) -> None:
-    """Raise DatabaseError when the SQLite that Python was built with is too old."""
+    """Raise DatabaseError if the SQLite of this Python is too old."""
     if found < OLDEST:
         raise DatabaseError(
             f"SQLite {'.'.join(map(str, found))} is too old, expected 3.38 or newer",
@@ -56,15 +56,15 @@ def connect(
         reads: refuses to write.
         create: makes the file if it is missing.
         wait_seconds: how long a statement waits for a lock that another program holds.
-        bounded: it answers requests, so `limits.LIMITS` hold for it.
+        bounded: it answers requests, so it gets `limits.LIMITS`.
 
     Raises:
-        DatabaseError: SQLite is too old, or the file cannot be opened or is no database.
+        DatabaseError: SQLite is too old, or the file cannot be opened or is not a database.
     """
     check_version()
     uri = f"{path.absolute().as_uri()}?mode=rw"
     if create:
-        with suppress(OSError):  # SQLite says why
+        with suppress(OSError):  # SQLite reports the reason
             make_private(path)
     try:
         connection = sqlite3.connect(
@@ -74,7 +74,7 @@ def connect(
             isolation_level=None,
             check_same_thread=False,
             cached_statements=512,
-            factory=Connection,
+            factory=SqliteConnection,
         )
     except sqlite3.Error as error:
         raise _cannot_open(path, error) from None
@@ -90,12 +90,12 @@ def connect(
 
 
 def _configure(connection: sqlite3.Connection, durability: str, *, reads: bool) -> None:
-    connection.execute("PRAGMA schema_version").close()  # refuses what is no database
+    connection.execute("PRAGMA schema_version").close()  # refuses a file that is not a database
     if not reads:
         connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {durability}")
     connection.execute("PRAGMA foreign_keys = ON")
-    # only who holds the gate checkpoints, see gate.py
+    # only the holder of the gate checkpoints, see gate.py
     connection.execute("PRAGMA wal_autocheckpoint = 0")
     connection.execute(f"PRAGMA query_only = {'ON' if reads else 'OFF'}")
     if not reads:
@@ -104,7 +104,7 @@ def _configure(connection: sqlite3.Connection, durability: str, *, reads: bool) 
 
 
 def add_functions(connection: sqlite3.Connection) -> None:
-    """Give a connection what compiled statements use beside SQLite's own."""
+    """Add the functions of compiled statements to a connection."""
     connection.create_function("bbops_lower", 1, lower, deterministic=True)
     connection.create_function("bbops_upper", 1, upper, deterministic=True)
     connection.create_function("bbops_trim", 1, trim, deterministic=True)
@@ -118,12 +118,12 @@ def add_functions(connection: sqlite3.Connection) -> None:
     add_decimals(connection)
 
 
-class Connection(sqlite3.Connection):
-    """A connection with what its functions keep.
+class SqliteConnection(sqlite3.Connection):
+    """A connection with the state of its functions.
 
     Attributes:
-        too_long: the column that a computed text was too long for, and what it takes.
-        unfit: why a computed value was not of its column's type.
+        too_long: the column that a computed text was too long for, and its limit.
+        unfit: why a computed value did not fit its column's type.
         beside: databases in memory that close with it.
     """
 
@@ -134,35 +134,35 @@ class Connection(sqlite3.Connection):
         self.beside: list[sqlite3.Connection] = []
 
     def close(self) -> None:
-        """Close it, and what stands beside it."""
+        """Close the connection, and the databases beside it."""
         super().close()
         while self.beside:
             self.beside.pop().close()
 
 
 def _fitting(connection: sqlite3.Connection) -> Callable[[Stored, int, str], Stored]:
-    too_long = connection.too_long if isinstance(connection, Connection) else []
+    too_long = connection.too_long if isinstance(connection, SqliteConnection) else []
 
     def fit(value: Stored, most: int, column: str) -> Stored:
-        """`bbops_fit`: a text that is no longer than its column takes."""
+        """`bbops_fit`: a text, unless it is too long for its column."""
         if isinstance(value, str) and len(value) > most:
             too_long[:] = [(column, most)]
-            raise OverflowError  # SQLite says that it is too big
+            raise OverflowError  # SQLite reports that it is too big
         return value
 
     return fit
 
 
 def _storing(connection: sqlite3.Connection) -> Callable[[Stored, str, str], Stored]:
-    unfit = connection.unfit if isinstance(connection, Connection) else []
+    unfit = connection.unfit if isinstance(connection, SqliteConnection) else []
 
     def store(value: Stored, of: str, column: str) -> Stored:
-        """`bbops_stored`: a computed value as a column of that type stores it."""
+        """`bbops_stored`: a computed value in the stored form of that type."""
         try:
             stored: Stored = (check_json if of == "json" else ENCODERS[of])(value, column)
         except BadValue as error:
             unfit[:] = [error]
-            raise OverflowError from None  # SQLite says that it is too big
+            raise OverflowError from None  # SQLite reports that it is too big
         return stored
 
     return store
@@ -174,16 +174,16 @@ def _cannot_open(path: Path, error: sqlite3.Error) -> DatabaseError:
 
 
 def read_text(stored: bytes) -> str:
-    """Return a text as it is stored; what is not UTF-8 in it becomes U+FFFD.
+    """Return a stored text; bytes that are not UTF-8 become U+FFFD.
 
-    Only a database that something else wrote holds such a text. Python's own way raises an error,
-    at a moment when the statement is done.
+    Only a database of another program holds such a text. Python's own decoder raises an error,
+    after the statement is done.
     """
     return stored.decode(errors="replace")
 
 
 def lower(value: Stored) -> Stored:
-    """`bbops_lower`: lower case of every script; SQLite's own knows A to Z only."""
+    """`bbops_lower`: lower case of every script; SQLite's own function only knows A to Z."""
     return value.lower() if isinstance(value, str) else value
 
 
@@ -193,15 +193,15 @@ def upper(value: Stored) -> Stored:
 
 
 def trim(value: Stored) -> Stored:
-    """`bbops_trim`: no white space, as Unicode knows it, at either end."""
+    """`bbops_trim`: a text without white space, as Unicode defines it, at either end."""
     return value.strip() if isinstance(value, str) else value
 
 
 def number(value: Stored) -> Stored:
-    """`bbops_number`: a number for JSON, as text that is read back to the very same number."""
+    """`bbops_number`: a number for JSON, as text that reads back to the very same number."""
     return repr(value) if isinstance(value, float) else value
 
 
 def in_hex(value: Stored) -> Stored:
-    """`bbops_hex`: bytes for JSON; null stays null, of which SQLite's own makes a text."""
+    """`bbops_hex`: bytes for JSON; null stays null, unlike with SQLite's own function."""
     return value.hex() if isinstance(value, bytes) else value

@@ -1,4 +1,4 @@
-"""Decimals on SQLite, which keeps them as text: arithmetic, sums and averages without loss."""
+"""Decimals on SQLite, stored as text: exact arithmetic, sums and averages."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from bbops.runtime.values.filters.numbers import divide
 EXACT: Final = Context(prec=4_000)
 """For decimals of at most 1,000 digits on either side of the point."""
 _PLACES: Final = 6
-"""Of an average of decimals."""
+"""The places of an average of decimals."""
 
 
 def add_decimals(connection: sqlite3.Connection) -> None:
-    """Give a connection what compiled statements say of decimals."""
+    """Add the decimal functions of compiled statements to a connection."""
     for name, function in (
         ("bbops_plus", EXACT.add), ("bbops_minus", EXACT.subtract), ("bbops_times", EXACT.multiply),
     ):  # fmt: skip
@@ -44,18 +44,18 @@ def _divided(value: Any, by: Any, places: int) -> str | None:
 
 
 class Sum:
-    """`bbops_sum`: decimals are added without loss, and nulls left out."""
+    """`bbops_sum`: the exact sum of decimals, without nulls."""
 
     def __init__(self) -> None:
         self.found: Decimal | None = None
 
     def step(self, value: Any) -> None:
-        """Take the value of one more row."""
+        """Add the value of one more row."""
         if value is not None:
             self.found = EXACT.add(self.found or Decimal(0), Decimal(str(value)))
 
     def finalize(self) -> Any:
-        """Return the sum; null where there was no value."""
+        """Return the sum; null without a value."""
         return None if self.found is None else format(self.found, "f")
 
 
@@ -67,12 +67,12 @@ class Average(Sum):
         self.count = 0
 
     def step(self, value: Any) -> None:
-        """Take the value of one more row."""
+        """Add the value of one more row."""
         super().step(value)
         self.count += value is not None
 
     def finalize(self) -> Any:
-        """Return the average; null where there was no value."""
+        """Return the average; null without a value."""
         if self.found is None:
             return None
         above, below = self.found.as_integer_ratio()
@@ -83,7 +83,7 @@ class Average(Sum):
 
 
 def compare_decimals(one: str, other: str) -> int:
-    """`bbops_decimal`: by value, so `1.0` equals `1.00`; what is no number comes last, as text."""
+    """`bbops_decimal`: order by value, so `1.0` equals `1.00`; other texts come last."""
     if one == other:
         return 0
     left, right = _sort_key(one), _sort_key(other)

@@ -1,7 +1,7 @@
-"""Run statements on a SQLite file without ever blocking the event loop for long.
+"""Run statements on a SQLite file without blocking the event loop for long.
 
-Short statements run on the loop itself, which costs a fifth of handing them to a thread. What
-searches texts, and what an author wrote in SQL, never does; see `limits` for what bounds each.
+Short statements run on the loop itself, which costs a fifth of a thread's handover. Searches in
+texts, and an author's own SQL, never do; see `limits` for the bounds of each.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bbops.database.sqlite.limits import INLINE_SECONDS, OPERATIONS_PER_LOOK, De
 from bbops.database.sqlite.off_loop import OffLoop, reading_failure
 from bbops.database.sqlite.overruns import Overruns
 from bbops.database.sqlite.results import Maps, Rows, bounded_rows, maps, take_rows
-from bbops.database.sqlite.transaction import Transaction, Transactions
+from bbops.database.sqlite.transaction import SqliteTransaction, Transactions
 from bbops.database.sqlite.turn import Turn
 from bbops.database.sqlite.violations import (
     ERRORS,
@@ -37,18 +37,18 @@ from bbops.runtime.values.failures import FlowError
 
 _MOST_ADMITTED: Final = 4_096
 _FIRST_WORD: Final = re.compile(r"(?:\s|--[^\n]*\n|/\*.*?\*/)*([a-z]+)", re.DOTALL | re.IGNORECASE)
-# The rest would leave the file (ATTACH, VACUUM INTO), our transactions, or our settings.
+# The others would leave the file (ATTACH, VACUUM INTO), our transactions, or our settings.
 _VERBS: Final = frozenset(
     {"select", "values", "with", "insert", "replace", "update", "delete"}
     | {"create", "alter", "drop", "explain"}
 )
 _WHOLE_VERBS: Final = frozenset({"insert", "update", "delete"})
-# INSERT OR FAIL keeps the rows before the one that fails, unless a transaction is around it.
+# INSERT OR FAIL keeps the rows before the failing one, unless a transaction is around it.
 _MAY_END_HALFWAY: Final = re.compile(r"\bfail\b", re.IGNORECASE)
 
 
 # One operation of SQLite may take long here, and cannot be interrupted: texts are searched, or all
-# pages of a table freed. An author's SQL never comes this way.
+# pages of a table freed. An author's SQL never runs here.
 _LONG: Final = re.compile(
     r"\b(?:bbops_)?(?:instr|replace)\(|\bsubstr\(CAST\(|\ADELETE FROM \S+\Z", re.IGNORECASE
 )
@@ -57,10 +57,10 @@ _LONG: Final = re.compile(
 class Sqlite:
     """One database file, for one event loop of one process. Open it after a fork, never before.
 
-    Reads run on the loop; one that exceeds its budget starts again in a thread. Writes run on the
-    loop when the gate is free at once, else (and always with durability `full`) they wait in a
-    thread. What may be long in one piece runs in a thread from the beginning. Every write is a
-    transaction; a cancelled one is written wholly or not at all.
+    Reads run on the loop; a read that exceeds its budget starts again in a thread. Writes run on
+    the loop if the gate is free at once, else (and always with durability `full`) they wait in a
+    thread. Statements with long operations run in a thread from the beginning. Every write is a
+    transaction; a cancelled write happens wholly or not at all.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class Sqlite:
                 connect(path, create=True).close()  # waits for locks; the log may need recovery
                 self._inline = self._connect(opened, self._writing, reads=False)
                 self._reader = self._connect(opened, self._reading, reads=True)
-                self._reader.text_factory = str  # costs less; what it cannot decode, `_slow` reads
+                self._reader.text_factory = str  # costs less; `_slow` reads what it cannot decode
             self._turn = Turn(self._inline, self._gate, loop)
             self._writer = Writer(path, durability, loop)
             self._transactions = Transactions(path, durability, self._admit)
@@ -93,7 +93,7 @@ class Sqlite:
 
     @classmethod
     async def open(cls, path: Path, *, durability: Literal["normal", "full"] = "normal") -> Sqlite:
-        """Open the file, or make it. `full`: a commit survives a power cut; costs a disk flush.
+        """Open the file, or create it. `full`: a commit survives a power cut; costs a disk flush.
 
         Raises:
             DatabaseError: SQLite is too old, or the file cannot be used.
@@ -105,7 +105,7 @@ class Sqlite:
         """Return the rows of a statement that does not write.
 
         Raises:
-            FlowError: it writes, is wrong, or finds more than MOST_ROWS rows.
+            FlowError: it writes, is invalid, or finds more than MOST_ROWS rows.
             DatabaseError: the file cannot be read.
         """
         if sql not in self._admitted and self._admit(sql):
@@ -142,7 +142,7 @@ class Sqlite:
                 try:
                     return self._write_whole(sql, parameters)
                 except ERRORS as error:
-                    self._note(error, sql)  # nothing was written; a transaction will find out why
+                    self._note(error, sql)  # nothing was written; a transaction finds the cause
                 finally:
                     self._gate.release()
         return (await self.write_all([(sql, parameters)], at_most=at_most))[0]
@@ -179,15 +179,15 @@ class Sqlite:
         self._admit(sql)
         return await self._own.read(sql, parameters, maps)
 
-    def transaction(self) -> Transaction:
+    def transaction(self) -> SqliteTransaction:
         """Return a transaction for several statements, to be used in `async with`."""
-        return Transaction(self._transactions)
+        return SqliteTransaction(self._transactions)
 
     async def prepare(self, sql: str) -> None:
         """Compile a statement against the live schema without running it.
 
         Raises:
-            DatabaseError: with SQLite's own words.
+            DatabaseError: with SQLite's own message.
         """
         try:
             self._admit(sql)
@@ -199,10 +199,10 @@ class Sqlite:
             raise DatabaseError(words)
 
     async def close(self) -> None:
-        """Finish what was asked for, then close; a second time does nothing."""
+        """Finish pending statements, then close; a second call does nothing."""
         if not self._is_closed:
             self._is_closed = True
-            self._admitted.clear()  # so that every statement is looked at, and refused
+            self._admitted.clear()  # so that every statement is examined, and refused
             self._long.clear()
             self._turn.end()
             await asyncio.to_thread(self._close)
@@ -212,7 +212,7 @@ class Sqlite:
         self._own.close()
         self._writer.close()
         self._transactions.close()
-        self._gate.take()  # the last connection of all checkpoints as it closes
+        self._gate.take()  # the last connection checkpoints as it closes
         self._opened.close()
 
     def _connect(self, opened: ExitStack, deadline: Deadline, *, reads: bool) -> sqlite3.Connection:
@@ -222,12 +222,12 @@ class Sqlite:
         return connection
 
     def _may_write_now(self) -> bool:
-        """Take the gate, if writes may run on the loop and nobody else has it."""
+        """Take the gate, if writes may run on the loop and the gate is free."""
         self._turn.end()
         return self._writes_inline and self._writer.is_idle and self._gate.try_take()
 
     def _write_whole(self, sql: str, parameters: Sequence[object]) -> Rows:
-        """Run a statement that is a transaction by itself, a third cheaper than BEGIN and COMMIT.
+        """Run a statement as its own transaction, a third cheaper than BEGIN and COMMIT.
 
         It is committed as its last row is fetched, which nothing interrupts.
         """
@@ -244,9 +244,9 @@ class Sqlite:
     def _count_changed(self, before: int) -> int:
         """Return how many rows an interrupted statement has changed anyway.
 
-        SQLite looks at the clock a last time after a statement without rows is done. Both counts
-        are needed: changes() is the one of a statement before where this one did not compile, and
-        the total keeps what was undone of rows that went along with others.
+        SQLite checks the clock a last time after a statement without rows is done. Both counts are
+        needed: changes() belongs to an earlier statement if this one did not compile, and the total
+        includes undone changes of cascades.
         """
         if self._inline.total_changes == before:
             return 0
@@ -263,13 +263,13 @@ class Sqlite:
         return (await self._writer.submit([(sql, parameters)], None))[0]
 
     def _try_in_turn(self, sql: str, parameters: Sequence[object]) -> Rows | Exception | None:
-        """Return rows, or what the caller is to be told; None where a thread must try it."""
+        """Return rows, or the caller's error; None if a thread must try it."""
         try:
             return self._write_whole(sql, parameters)
         except ERRORS as error:
             self._note(error, sql)
             if is_passing(error) or self._turn.is_undone:
-                self._turn.end()  # who is in it writes again, and so does this one
+                self._turn.end()  # its writers write again, and so does this one
                 return None
             return failure_of(error, self._inline, sql, parameters)
 
@@ -277,15 +277,15 @@ class Sqlite:
         return run_alone(self._inline, self._writing, statements, at_most)
 
     def _note(self, error: Exception, *texts: str) -> None:
-        """Remember statements that were too long for the loop; other errors are none of that."""
+        """Remember statements that were too long for the loop; ignore other errors."""
         if is_interrupted(error):
             self._overruns.note(*texts)
 
     def _admit(self, sql: str) -> bool:
-        """Return whether a statement may be long in one piece.
+        """Return whether a statement may contain a long operation.
 
         Raises:
-            FlowError: it may not run at all.
+            FlowError: it is not allowed at all.
         """
         if sql in self._long:
             return True
@@ -308,9 +308,9 @@ class Sqlite:
         return False
 
     def _may_end_halfway(self, sql: str) -> bool:
-        """Return whether it, or a table or trigger of the file, may keep the rows before a failure.
+        """Return whether the statement, a table or a trigger may keep the rows before a failure.
 
-        A table that something else made may say so: ours never do.
+        A table of another program may; ours never do.
         """
         self._reading.begin()
         query = "SELECT sql FROM sqlite_master WHERE sql LIKE '%fail%'"

@@ -46,19 +46,19 @@ else:
 
 
 class Gate:
-    """Who writes, migrates or checkpoints a database file holds its gate: flock on `<file>.lock`.
+    """The lock of a database file for writers, migrations and checkpoints: flock on `<file>.lock`.
 
     SQLite's own lock is polled, which starves writers, and a commit beside a second checkpoint can
     damage the file before SQLite 3.51.3; the kernel queues waiters and frees a dead process's gate.
 
-    A gate belongs to one thread: two threads need two gates. A forked child shares its parent's,
-    so open it after the fork. Not for network file systems.
+    A gate belongs to one thread: two threads need two gates. A forked child shares its parent's
+    gate, so open it after the fork. Not for network file systems.
 
     Source: SQLite, "The WAL-Reset Bug" (wal.html#walresetbug).
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the gate of the database at `path`; it is not taken yet."""
+        """Open the gate of the database at `path`, without taking it."""
         try:
             flags = os.O_RDWR | os.O_CREAT
             self._descriptor = os.open(f"{path}.lock", flags, 0o600)
@@ -73,15 +73,15 @@ class Gate:
         return _try_lock(self._descriptor)
 
     def take(self) -> None:
-        """Wait, without bound, until the gate is ours. Never on an event loop."""
+        """Wait, without bound, for the gate. Never on an event loop."""
         _lock(self._descriptor)
 
     def release(self) -> None:
-        """Let the next one in."""
+        """Release the gate for the next waiter."""
         _unlock(self._descriptor)
 
     def close(self) -> None:
-        """Release and forget the gate."""
+        """Release and close the gate."""
         os.close(self._descriptor)
 
     def __enter__(self) -> None:

@@ -1,4 +1,4 @@
-"""How much one statement may cost: the figures, why they are so, and the clock that ends it.
+"""The limits of one statement: figures, reasons, and the clock that ends it.
 
 docs/decisions/0026 has the measurements behind them.
 """
@@ -16,16 +16,16 @@ LONGEST_STATEMENT_SECONDS: Final = 10.0
 INLINE_SECONDS: Final = 0.005
 """How long a statement may keep the event loop; it then starts again in a thread."""
 OPERATIONS_PER_LOOK: Final = 1_000
-"""On the loop, SQLite looks at the clock after so many steps of a statement: about 20 µs."""
+"""On the loop, SQLite checks the clock after so many steps of a statement: about 20 µs."""
 LONGEST_VALUE_BYTES: Final = 64 << 20
-"""A value or a row, in bytes: a column of type json holds 10,000,000 characters."""
+"""The size of a value or a row: a column of type json holds 10,000,000 characters."""
 OWN_VALUE_BYTES: Final = 4_000_000
-"""The same for an author's own SQL: the longest text of a flow, in UTF-8."""
+"""The size of a value in an author's own SQL: the longest text of a flow, in UTF-8."""
 MOST_RESULT_BYTES: Final = 64 << 20
-"""What one statement off the loop may return in all, as far as texts and bytes go."""
+"""The most bytes of texts and binary values that one statement off the loop may return."""
 
 LIMITS: Final[Mapping[int, int]] = {
-    # One operation on a value is not interruptible, so its length bounds the time it takes.
+    # One operation on a value cannot be interrupted, so its length bounds the time it takes.
     sqlite3.SQLITE_LIMIT_LENGTH: LONGEST_VALUE_BYTES,
     # The longest text that a project's file can hold.
     sqlite3.SQLITE_LIMIT_SQL_LENGTH: 1_000_000,
@@ -44,16 +44,16 @@ LIMITS: Final[Mapping[int, int]] = {
     sqlite3.SQLITE_LIMIT_VARIABLE_NUMBER: 10_000,
     # SQLite's default: a row that is deleted takes its children along, and theirs.
     sqlite3.SQLITE_LIMIT_TRIGGER_DEPTH: 1_000,
-    # Other files are none of a statement's business.
+    # Statements have no access to other files.
     sqlite3.SQLITE_LIMIT_ATTACHED: 0,
-    # Helper threads of SQLite would not be counted by anybody.
+    # Helper threads of SQLite would not be counted.
     sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
 }
-"""For every connection that answers requests, by SQLite's number of the limit."""
+"""The limits of every connection that answers requests, by SQLite's number of the limit."""
 
 
 def set_limits(connection: sqlite3.Connection) -> None:
-    """Bound what a statement of this connection may be and make."""
+    """Set the limits on the statements of this connection."""
     for limit, most in LIMITS.items():
         connection.setlimit(limit, most)
 
@@ -61,12 +61,12 @@ def set_limits(connection: sqlite3.Connection) -> None:
 class Deadline:
     """A progress handler that interrupts a statement of the event loop's own thread.
 
-    Only in a `with` block, or after `begin`. That costs nothing: the clock is read when the
-    statement has made its first 1,000 steps. What runs in other threads has a `Watch`.
+    Only in a `with` block, or after `begin`. That costs nothing: the clock is read after the
+    statement has made its first 1,000 steps. Statements in other threads have a `Watch`.
 
-    Nothing that begins or ends a transaction may run in the block. SQLite counts the steps of a
-    statement that is kept over all its runs, and looks a last time when it is done: an interrupted
-    BEGIN has begun, and an interrupted COMMIT has committed.
+    The block must not begin or end a transaction. SQLite counts the steps of a cached statement
+    over all its runs, and checks a last time when it is done: an interrupted BEGIN has begun, and
+    an interrupted COMMIT has committed.
     """
 
     __slots__ = ("seconds", "until")
@@ -75,7 +75,7 @@ class Deadline:
         self.seconds, self.until = seconds, inf
 
     def begin(self) -> None:
-        """Count from now on."""
+        """Start the clock now."""
         self.until = 0.0
 
     def __enter__(self) -> None:
@@ -85,7 +85,7 @@ class Deadline:
         self.until = inf
 
     def __call__(self) -> bool:
-        """Return whether the statement is to end; SQLite asks."""
+        """Return whether SQLite should end the statement."""
         now = perf_counter()
         if not self.until:
             self.until = now + self.seconds

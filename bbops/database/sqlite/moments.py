@@ -1,4 +1,4 @@
-"""Functions on datetimes and dates for SQLite: those of the language, on what is stored."""
+"""Functions on stored datetimes and dates for SQLite, the same as in the language."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _DATE_SIZE = 10
 
 
 def add_moments(connection: sqlite3.Connection) -> None:
-    """Give a connection what compiled statements say of moments; null stays null."""
+    """Add the datetime functions of compiled statements to a connection; null stays null."""
     for name, function, takes in (
         ("bbops_date", _written, 3), ("bbops_start", _start, 3), ("bbops_add", _add, 3),
         ("bbops_days", _days, 3), ("bbops_between", _between, 2),

@@ -1,4 +1,4 @@
-"""Run reads in threads, each on a connection of its own, and end those that take too long."""
+"""Run reads in threads, each on a connection of its own, and end slow ones."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Final, TypeVar
 
-from bbops.database.sqlite.author_sql import Guard, restrict
+from bbops.database.sqlite.author_sql import AuthorGuard, restrict
 from bbops.database.sqlite.connection import connect
 from bbops.database.sqlite.violations import ERRORS, failure_of
 from bbops.database.sqlite.watch import Watch
@@ -22,22 +22,22 @@ _THREADS: Final = 4
 
 
 class OffLoop:
-    """Threads for reads of one kind, started as they are needed. `is_own`: authors' statements.
+    """Threads for reads of one kind, started as needed. `is_own`: authors' statements.
 
-    A statement that hangs in a single operation of SQLite keeps its thread, and nobody else's.
+    A statement that hangs in a single operation of SQLite blocks only its own thread.
     """
 
     def __init__(self, path: Path, loop: asyncio.AbstractEventLoop, *, is_own: bool) -> None:
         self._path, self._loop, self._is_own = path, loop, is_own
         self._threads = ThreadPoolExecutor(_THREADS, "bbops-own-read" if is_own else "bbops-read")
-        self._idle: list[tuple[sqlite3.Connection, Guard | None]] = []
+        self._idle: list[tuple[sqlite3.Connection, AuthorGuard | None]] = []
 
     async def read(self, sql: str, parameters: Sequence[object], take: Take[T]) -> T:
-        """Return what `take` makes of a statement's cursor.
+        """Return the result of `take` on a statement's cursor.
 
         Raises:
             StatementTimeout: it took longer than LONGEST_STATEMENT_SECONDS.
-            FlowError: it writes, is wrong, or names what it may not.
+            FlowError: it writes, is invalid, or uses a forbidden name.
             DatabaseError: the file cannot be read.
         """
         watch = Watch(self._loop)
@@ -49,7 +49,7 @@ class OffLoop:
             return await self._loop.run_in_executor(self._threads, work)
 
     def close(self) -> None:
-        """Wait for the reads under way, then close. Blocks."""
+        """Wait for running reads, then close. Blocks."""
         self._threads.shutdown()
         while self._idle:
             self._idle.pop()[0].close()
@@ -68,13 +68,13 @@ class OffLoop:
                 guard.refused = ""
             self._idle.append((connection, guard))
 
-    def _open(self) -> tuple[sqlite3.Connection, Guard | None]:
+    def _open(self) -> tuple[sqlite3.Connection, AuthorGuard | None]:
         connection = connect(self._path, reads=True, bounded=True)
         return connection, restrict(connection) if self._is_own else None
 
 
 def reading_failure(error: Exception, connection: sqlite3.Connection, sql: str) -> Exception:
-    """Return what to raise instead of the error of a statement that was to read."""
+    """Return the failure for the error of a statement that should read."""
     if getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_READONLY:
         return FlowError("the statement writes, expected one that reads")
     return failure_of(error, connection, sql)

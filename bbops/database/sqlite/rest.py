@@ -1,4 +1,4 @@
-"""What the shape of a SQLite file leaves out."""
+"""The parts of a SQLite file that its shape leaves out."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ _TEXT: Final = re.compile("'(?:[^']|'')*'")
 
 
 def read_rest(live: sqlite3.Connection) -> Rest:
-    """Return it; only the catalogue is read."""
+    """Return these parts; only the catalog is read."""
     uniques: dict[str, dict[str, list[str]]] = {}
     for table, index, column in live.execute(_UNIQUES):
         uniques.setdefault(table, {}).setdefault(index, []).append(column)
-    found = {table: [tuple(one) for one in of.values()] for table, of in uniques.items()}
+    found = {table: [tuple(columns) for columns in of.values()] for table, of in uniques.items()}
     return Rest(found, checks=frozenset(_with_checks(live)), remarks=tuple(_remarks(live)))
 
 
@@ -58,7 +58,7 @@ def _remarks(live: sqlite3.Connection) -> Iterator[str]:
         yield f"{kind} '{name}' stays as it is, and is not in the project"
     for table, index, sql in live.execute(_ODD_INDEXES).fetchall():
         if _OUR_KEY(sql or ""):
-            continue  # of a decimal that is unique by its value
+            continue  # the index of a decimal that is unique by its value
         odd = "it is partial, or on an expression"
         yield f"index '{index}' of '{table}' is left out: {odd}"
     for table, sql in live.execute(_TABLES).fetchall():

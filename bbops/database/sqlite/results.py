@@ -1,4 +1,4 @@
-"""Take the rows of a statement, no more of them than there is room for."""
+"""Fetch the rows of a statement, up to a limit."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ Maps = list[dict[str, Any]]
 
 
 def bounded_rows(rows: Rows) -> Rows:
-    """Return what one read found; more than MOST_ROWS is a FlowError."""
+    """Return the rows of a read; more than MOST_ROWS is a FlowError."""
     if len(rows) > MOST_ROWS:
         raise FlowError(f"expected at most {MOST_ROWS} rows, found more")
     return rows
 
 
 class Taken:
-    """Rows that come one by one, and how much is in them."""
+    """Rows that arrive one by one, and their size."""
 
     def __init__(self) -> None:
         self._rows: Rows = []
@@ -29,11 +29,11 @@ class Taken:
 
     @property
     def is_over(self) -> bool:
-        """Whether there are more rows than may come back."""
+        """Whether there are more rows than the limit."""
         return len(self._rows) > MOST_ROWS
 
     def add(self, row: tuple[Any, ...]) -> None:
-        """Take one more row.
+        """Add one more row.
 
         Raises:
             FlowError: there are more than MOST_RESULT_BYTES in all.
@@ -44,7 +44,7 @@ class Taken:
             raise FlowError(f"expected at most {MOST_RESULT_BYTES >> 20} MiB of rows, found more")
 
     def rows(self) -> Rows:
-        """Return them; more than MOST_ROWS is a FlowError."""
+        """Return the rows; more than MOST_ROWS is a FlowError."""
         return bounded_rows(self._rows)
 
 
@@ -59,7 +59,7 @@ def take_rows(cursor: sqlite3.Cursor) -> Rows:
 
 
 def maps(cursor: sqlite3.Cursor) -> Maps:
-    """Return rows by the names of their columns; `{count}` of a statement without rows.
+    """Return rows by the names of their columns; `{count}` for a statement without rows.
 
     Raises:
         FlowError: there are too many, see `take_rows`.

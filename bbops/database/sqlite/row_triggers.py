@@ -1,7 +1,7 @@
-"""SQL triggers of a SQLite file that say which rows have changed.
+"""SQL triggers of a SQLite file that report changed rows.
 
-They call functions of SQLite alone, so that other programs can write to the file. A value is
-reported as our decoders of JSON read it: bytes in hex, and a number with all its digits.
+They only call functions of SQLite, so that other programs can write to the file. A value is
+reported in the form of our JSON decoders: bytes in hex, and a number with all its digits.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ _ROWS: Final[dict[Operation, tuple[str, ...]]] = {
 
 
 def drop_row_triggers(live: sqlite3.Connection) -> None:
-    """Report nothing any more."""
+    """Stop all reports."""
     query = "SELECT name FROM main.sqlite_master WHERE type = 'trigger' AND name GLOB ?"
     for (name,) in live.execute(query, (f"{_PREFIX}*",)).fetchall():
         live.execute(f'DROP TRIGGER main."{name}"')
 
 
 def make_row_triggers(live: sqlite3.Connection, wanted: ByTable, have: shape.Shape) -> None:
-    """Report these changes, as far as the tables and columns are there."""
+    """Report these changes, for existing tables and columns."""
     drop_row_triggers(live)
     for table, events in wanted.items():
         if table in have:
@@ -63,7 +63,7 @@ def _statements(table: str, events: RowEvents, have: shape.Table) -> Iterator[st
 
 
 def _asked(condition: Condition | None, have: shape.Table) -> str:
-    """Return what a change is asked; nothing while the columns are not those of the condition."""
+    """Return the condition on a change; empty if the columns do not fit the condition."""
     if condition is None or not all(_fits(name, of, have) for name, of in condition.reads):
         return ""
     return f"WHEN {condition.sqlite} "

@@ -1,4 +1,4 @@
-"""The live tables of a SQLite file, as a migration meets them."""
+"""The live tables of a SQLite file, for migrations."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bbops.database.schema.literals import Stored
 from bbops.database.schema.own import NEWEST, make_own_tables
 from bbops.database.schema.row_events import ByTable
 from bbops.database.schema.shape import Difference
-from bbops.database.sqlite.alter import Alteration
+from bbops.database.sqlite.alter import SqliteAlteration
 from bbops.database.sqlite.ddl import SqliteConversions, SqliteDdl, add_conversions
 from bbops.database.sqlite.rest import read_rest
 from bbops.database.sqlite.row_triggers import drop_row_triggers, make_row_triggers
@@ -29,9 +29,9 @@ from bbops.language.sql.sqlite import SQLITE
 from bbops.runtime.values.failures import Failure
 
 OPERATIONS_PER_LOOK: Final = 1_000
-"""How often a statement that has a limit looks at the clock: a rule may take long for each row."""
+"""How often a limited statement checks the clock: a rule may take long for each row."""
 _NOW: Final = "SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'"
-# Virtual tables, and those they keep for themselves, are left alone: nobody declares them.
+# Virtual tables and their own tables are ignored: no project declares them.
 _TABLES: Final = (
     "SELECT m.name, m.sql FROM sqlite_master AS m"
     " JOIN pragma_table_list AS l ON l.schema = 'main' AND l.name = m.name"
@@ -56,13 +56,13 @@ _KEYS: Final = re.compile(_KEY)
 OUR_INDEX: Final = re.compile(
     rf'[^(]*\((?:(?:, )?(?:"[^"]*"|{_KEY}))+\)(?: WHERE \((?P<where>.*)\))?', re.DOTALL
 ).fullmatch
-"""As we write it: one that somebody else has made is left alone."""
+"""The form of our own indexes; indexes of other programs are ignored."""
 _TEXT: Final = re.compile("'(?:[^']|'')*'")
 _RULE: Final = re.compile(r'CONSTRAINT "?(c[kt]_\w+_([0-9a-f]{8}))"? CHECK \(([^"]*"([^"]+)")?')
 
 
 class SqliteTables(LiveTables):
-    """Those of one connection, which has foreign keys off: the end checks all of them."""
+    """The live tables of one connection with foreign keys off: the end checks all of them."""
 
     ddl = SqliteDdl()
     newest = (NEWEST,)
@@ -112,7 +112,7 @@ class SqliteTables(LiveTables):
         return SqliteConversions()
 
     def lock(self, tables: Collection[str]) -> None:
-        """Nobody else writes to a file inside its transaction."""
+        """Do nothing: the transaction is the only writer of a file."""
 
     def make_renames(self, renames: Renames) -> None:
         for statement in renames.statements():
@@ -124,7 +124,7 @@ class SqliteTables(LiveTables):
         differences: Collection[Difference],
         carried: Mapping[str, Carry],
     ) -> None:
-        Alteration(self._live, want, differences, carried).make(self.read())
+        SqliteAlteration(self._live, want, differences, carried).make(self.read())
 
     def insert_missing(
         self, table: str, row: Mapping[str, tuple[Stored, str]], key: Collection[str]
@@ -141,7 +141,7 @@ class SqliteTables(LiveTables):
             raise MigrationRefused(message) from None
 
     def finish_rows(self, tables: Collection[str]) -> None:
-        del tables  # SQLite counts on from the highest key by itself
+        del tables  # SQLite continues from the highest key automatically
         broken = self._live.execute(
             'SELECT "table", parent, count(*) FROM pragma_foreign_key_check GROUP BY 1, 2'
         ).fetchall()
@@ -180,7 +180,7 @@ class SqliteTables(LiveTables):
         return {
             column: shape.Reference(parent, key, on_delete)
             for id_, column, parent, key, on_delete in found
-            if ids.count(id_) == 1  # no table declares one of several columns
+            if ids.count(id_) == 1  # tables declare no keys of several columns
         }
 
     def _indexes(self, table: str) -> dict[str, shape.Index]:
@@ -193,7 +193,7 @@ class SqliteTables(LiveTables):
             sql, partial = written.get(name, ("", 0))
             ours = OUR_INDEX(sql or "")
             if ours is None and (partial or not all(of)):
-                continue  # somebody else's
+                continue  # an index of another program
             where = (ours["where"] or "") if ours is not None and partial else ""
             found[name] = _read_index(of, unique, where, sql or "")
         return found
@@ -202,9 +202,9 @@ class SqliteTables(LiveTables):
 def _read_index(
     columns: Sequence[str | None], unique: bool, where: str, sql: str
 ) -> shape.Index:  # fmt: skip
-    """Return an index of ours; of a decimal it keeps an expression, which has no column."""
+    """Return an index of ours; for a decimal it has an expression, and no column."""
     decimals = (text.split('"')[1] for text in _KEYS.findall(sql))
-    names = [(next(decimals), "decimal") if one is None else (one, "") for one in columns]
+    names = [(next(decimals), "decimal") if column is None else (column, "") for column in columns]
     keys = tuple(SQLITE.unique_key(name, of) for name, of in names)
     return shape.Index(
         tuple(name for name, _ in names), unique, where, () if all(columns) else keys
@@ -212,7 +212,7 @@ def _read_index(
 
 
 def _read_rules(sql: str) -> dict[str, list[shape.Rule]]:
-    """Return the rules that we wrote, by the column they are about; those of the table by ''."""
+    """Return our rules by their columns; rules of the table have the key ''."""
     found: dict[str, list[shape.Rule]] = {}
     for rule in _RULE.finditer(_TEXT.sub("''", sql)):
         column = rule[4] if rule[1].startswith("ck_") else ""

@@ -1,6 +1,6 @@
-"""Functions on texts for SQLite that cost the sum of two lengths, where its own cost the product.
+"""Text functions for SQLite that cost the sum of two lengths instead of the product.
 
-Each gives what SQLite's gives, of any values.
+Each returns the same as SQLite's own function, for any values.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ _MOST_PATCHED: Final = 100_000
 
 
 def bound_functions(connection: sqlite3.Connection) -> None:
-    """Replace those functions of SQLite whose cost grows with the product of two lengths.
+    """Replace the functions of SQLite whose cost grows with the product of two lengths.
 
-    SQLite's own json_patch is asked of a database in memory, which closes with the connection.
+    SQLite's own json_patch runs in a database in memory, which closes with the connection.
     """
     beside: list[sqlite3.Connection] = getattr(connection, "beside", [])
 
@@ -39,7 +39,7 @@ def bound_functions(connection: sqlite3.Connection) -> None:
 
 
 def find_text(within: Stored, wanted: Stored) -> int | None:
-    """`instr`: the place of one text in another from 1 on, 0 where it is not."""
+    """`instr`: the position of one text in another from 1 on, 0 if it is missing."""
     if within is None or wanted is None:
         return None
     if isinstance(within, bytes) and isinstance(wanted, bytes):
@@ -55,7 +55,7 @@ def replace_text(within: Stored, old: Stored, new: Stored) -> str | None:
     if not before:
         return text
     if len(text) + text.count(before) * (len(after) - len(before)) > LONGEST_VALUE_BYTES:
-        raise OverflowError  # SQLite says that it is too big
+        raise OverflowError  # SQLite reports that it is too big
     return text.replace(before, after)
 
 

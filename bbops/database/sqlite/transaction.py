@@ -1,4 +1,4 @@
-"""Transactions that last over several statements, on a connection and a thread of their own."""
+"""Transactions of several statements, on a connection and a thread of their own."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _MOST_ADMITTED: Final = 4_096
 
 
 class Transactions:
-    """The transactions of one process, one after the other: SQLite has room for one writer.
+    """The transactions of one process, one after the other: SQLite allows one writer.
 
     The thread holds the gate from BEGIN to COMMIT, so that the event loop never waits for it, and
-    no other writer can come between. Both are made with the first transaction.
+    other writers cannot interfere. Both are created with the first transaction.
     """
 
     def __init__(
         self, path: Path, durability: Literal["normal", "full"], admit: Callable[[str], object]
     ) -> None:
-        """Args: `admit` refuses statements that no transaction may run."""
+        """Args: `admit` refuses statements that are not allowed in transactions."""
         self._path, self._durability, self.admit = path, durability, admit
         self._admitted: set[str] = set()
         self._thread = ThreadPoolExecutor(1, "bbops-transaction")
@@ -46,13 +46,13 @@ class Transactions:
         self._is_ours = False
 
     async def run(self, work: Callable[[sqlite3.Connection], T]) -> T:
-        """Do work on the connection, in the thread, behind all that was given before."""
+        """Run work on the connection, in the thread, after all earlier work."""
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, lambda: work(self._open()))
 
     def begin(self, connection: sqlite3.Connection) -> None:
         """Wait for the gate, then begin."""
-        assert self._gate is not None  # noqa: S101 - it is opened with the connection
+        assert self._gate is not None  # noqa: S101 - opened with the connection
         self._gate.take()
         try:
             connection.execute("BEGIN IMMEDIATE")
@@ -62,7 +62,7 @@ class Transactions:
         self._is_ours = True
 
     def end(self, connection: sqlite3.Connection, *, commit: bool) -> None:
-        """Commit or undo, then let the next one in. Without a transaction it does nothing."""
+        """Commit or undo, then release the gate. Without a transaction it does nothing."""
         if not self._is_ours or self._gate is None:
             return
         try:
@@ -78,18 +78,18 @@ class Transactions:
                 self._gate.release()
 
     async def leave(self, *, commit: bool) -> None:
-        """End the transaction and its turn, also when who waits for it is cancelled meanwhile."""
+        """End the transaction and its turn, also if its waiter is cancelled meanwhile."""
         ending = asyncio.ensure_future(self.run(lambda found: self.end(found, commit=commit)))
         ending.add_done_callback(lambda _: self.turn.release())
         await asyncio.shield(ending)
 
     def admit_own(self, sql: str) -> None:
-        """Refuse an author's statement that names what it may not; in the thread.
+        """Refuse an author's statement that uses a forbidden name; in the thread.
 
-        What is open to it does not change while a release serves, so it is looked at once.
+        The allowed names do not change while a release serves, so it is checked once.
 
         Raises:
-            FlowError: it does.
+            FlowError: it uses one.
         """
         if sql in self._admitted:
             return
@@ -117,11 +117,11 @@ class Transactions:
         return self._connection
 
 
-class Transaction:
+class SqliteTransaction:
     """One transaction, used in `async with`: commits at its end, and is undone by an error.
 
-    It is the door `Database` for the steps inside. A statement that was cancelled may or may not
-    have happened, so the whole can then only be undone.
+    It is the `Database` of the steps inside. A cancelled statement may or may not have happened, so
+    the whole can then only be undone.
     """
 
     def __init__(self, of: Transactions) -> None:
@@ -158,7 +158,7 @@ class Transaction:
     async def write(
         self, sql: str, parameters: Sequence[object] = (), *, at_most: int | None = None
     ) -> Rows:
-        """Run one statement and return its RETURNING rows; one that fails changes nothing."""
+        """Run one statement and return its RETURNING rows; a failed one changes nothing."""
         return (await self.write_all([(sql, parameters)], at_most=at_most))[0]
 
     async def change(self, sql: str, parameters: Sequence[object] = ()) -> int:
@@ -202,8 +202,8 @@ class Transaction:
         self._of.admit(sql)
         return await self._run(sql, parameters, work)
 
-    def transaction(self) -> Transaction:
-        """Refuse one inside another; the check does so before.
+    def transaction(self) -> SqliteTransaction:
+        """Refuse a nested transaction, which the check refuses already.
 
         Raises:
             FlowError: always.
@@ -217,7 +217,7 @@ class Transaction:
             raise FlowError("the transaction is over")
         watch = Watch(asyncio.get_running_loop())
 
-        def told(connection: sqlite3.Connection) -> T:
+        def work_in_time(connection: sqlite3.Connection) -> T:
             try:
                 return work(connection, watch.on(connection))
             except ERRORS as error:
@@ -227,7 +227,7 @@ class Transaction:
 
         try:
             with watch.wait():
-                return await self._of.run(told)
+                return await self._of.run(work_in_time)
         except asyncio.CancelledError:
             self._is_lost = True
             raise

@@ -1,4 +1,4 @@
-"""Try an author's own SQL on the declared tables before there is a database."""
+"""Try an author's own SQL on the declared tables, without a database."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from bbops.database.sqlite.author_sql import complaint, restrict
 from bbops.database.sqlite.connection import add_functions
 from bbops.language.sql.checks import kept_sql
 from bbops.language.sql.sqlite import SQLITE_CHECK
-from bbops.language.sql.types import Partial, Table
+from bbops.language.sql.types import Partial, SqlTable
 from bbops.runtime.values.identifiers import quote
 
 
-class Trial:
-    """An empty database in memory: names of tables and columns, and what is unique."""
+class TrialDatabase:
+    """An empty database in memory: names of tables and columns, and unique columns."""
 
     def __init__(
-        self, tables: Mapping[str, Table], elsewhere: Mapping[str, str] | None = None
+        self, tables: Mapping[str, SqlTable], elsewhere: Mapping[str, str] | None = None
     ) -> None:  # fmt: skip
-        """Args: `elsewhere` has tables that are called otherwise here, with their names in SQL."""
+        """Args: `elsewhere` has tables with other names here, and their names in SQL."""
         self.connection = sqlite3.connect(":memory:", check_same_thread=False)
         add_functions(self.connection)
         for table in tables.values():
@@ -30,16 +30,16 @@ class Trial:
         self.guard = restrict(self.connection)
 
     def complaint(self, sql: str) -> str:
-        """Return what SQLite has against a statement, or an empty text; runs nothing."""
+        """Return SQLite's complaint about a statement, or an empty text; runs nothing."""
         return complaint(self.connection, self.guard, sql)
 
     def columns(self, sql: str, count: int) -> tuple[str, ...] | None:
-        """Return the columns that a statement gives that reads; None where that is not known.
+        """Return the columns of a reading statement; None if they are unknown.
 
-        It stands in one that wants no rows, so nothing runs.
+        The statement is wrapped in a query without rows, so nothing runs.
 
         Args:
-            count: of its parameters.
+            count: the number of its parameters.
         """
         try:
             found = self.connection.execute(f"SELECT * FROM ({sql}\n) LIMIT 0", (None,) * count)
@@ -48,18 +48,18 @@ class Trial:
         return tuple(name for name, *_ in found.description)
 
     def close(self) -> None:
-        """Free it."""
+        """Free the database."""
         self.connection.close()
 
 
-def _index(table: Table, name: str, partial: Partial, at: int) -> str:
+def _index(table: SqlTable, name: str, partial: Partial, at: int) -> str:
     where = kept_sql(table.name, table.columns, partial.where, SQLITE_CHECK)
     names = ", ".join(map(quote, sorted(partial.columns)))
     of = quote(f"{table.name} {at}")
     return f"CREATE UNIQUE INDEX {of} ON {name} ({names}) WHERE ({where})"
 
 
-def _create(table: Table, name: str) -> str:
+def _create(table: SqlTable, name: str) -> str:
     columns = [quote(name) for name in table.columns]
     rules = [f"UNIQUE ({', '.join(map(quote, sorted(names)))})" for names in table.uniques]
     return f"CREATE TABLE {name} ({', '.join([*columns, *rules])})"

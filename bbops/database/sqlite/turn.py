@@ -15,10 +15,10 @@ MOST: Final = 256
 class Turn:
     """An open transaction on the loop's own connection, committed when the loop turns.
 
-    A commit costs as much as a few inserts; when clients crowd, they share it. A write that comes
-    alone commits by itself, which is cheaper and sooner: `is_crowded` tells which way to take.
+    A commit costs as much as a few inserts; concurrent clients share it. A single write commits
+    alone, which is cheaper and sooner: `is_crowded` decides.
 
-    For one loop. Nobody hears of a write, or of why it failed, before `is_committed`.
+    For one loop. Writes report success or failure only after `is_committed`.
     """
 
     def __init__(
@@ -31,7 +31,7 @@ class Turn:
         self._writes = self._before = 0
 
     def is_crowded(self) -> bool:
-        """Count a write; return whether it is not the only one of its turn, as far as one knows."""
+        """Count a write; return whether its turn has other writes, as far as known."""
         if not self._writes:
             self._loop.call_soon(self._turn)
         self._writes += 1
@@ -39,11 +39,11 @@ class Turn:
 
     @property
     def is_undone(self) -> bool:
-        """Whether a statement has undone all, as one does that finds the disk full."""
+        """Whether a statement has undone everything, as a full disk does."""
         return self._is_open and not self._connection.in_transaction
 
     def join(self) -> bool:
-        """Be in the turn's transaction; return False where another process keeps it from us."""
+        """Join the turn's transaction; return False if another process prevents it."""
         if self._is_open and not self.is_undone and len(self._waiting) < MOST:
             return True
         self.end()
@@ -58,26 +58,26 @@ class Turn:
         return True
 
     def is_committed(self) -> asyncio.Future[bool]:
-        """Return what says whether all that was written in this turn is committed: all or none."""
+        """Return a future: whether the writes of this turn are committed, all or none."""
         done: asyncio.Future[bool] = self._loop.create_future()
         self._waiting.append(done)
         return done
 
     def end(self) -> None:
-        """Commit now what was written, if anything was."""
+        """Commit the writes so far, if there are any."""
         if not self._is_open:
             return
         self._is_open = False
         waiting, self._waiting = self._waiting, []
         is_committed = self._commit()
         for done in waiting:
-            if not done.done():  # else its request was cancelled
+            if not done.done():  # otherwise its request was cancelled
                 done.set_result(is_committed)
 
     def _commit(self) -> bool:
         try:
             if not self._connection.in_transaction:
-                return False  # a statement ended it, as an interrupted one does, and undid all
+                return False  # an interrupted statement ended it, and undid all
             self._connection.execute("COMMIT")
         except sqlite3.Error:
             self._connection.rollback()

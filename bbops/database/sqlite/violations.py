@@ -1,6 +1,6 @@
-"""Turn what SQLite says into what a flow sees: the broken rule, its table and its columns.
+"""Turn SQLite's errors into failures of flows: the broken rule, its table and its columns.
 
-Never a value: SQLite's own words are passed on only where they come from the statement's text.
+They contain no values: SQLite's own messages are passed on only if they come from the statement.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from itertools import count
 from typing import Final
 
 from bbops.base.errors import DatabaseError
-from bbops.database.sqlite.connection import Connection
+from bbops.database.sqlite.connection import SqliteConnection
 from bbops.database.sqlite.limits import LONGEST_STATEMENT_SECONDS
 from bbops.runtime.data.rows import too_long
 from bbops.runtime.values.failures import (
@@ -67,10 +67,10 @@ def failure_of(
     sql: str = "",
     parameters: Sequence[object] = (),
 ) -> Exception:
-    """Return what to raise instead of `error`.
+    """Return the failure for an error.
 
-    A broken foreign key is looked for by running an insert once more, so call this in the
-    statement's own transaction, before it is rolled back; nothing stays of it.
+    The search for a broken foreign key runs an insert once more, so call this in the statement's
+    own transaction, before it is rolled back; nothing of it remains.
     """
     if isinstance(error, sqlite3.IntegrityError):
         return _violation(str(error), connection, sql, parameters)
@@ -78,9 +78,9 @@ def failure_of(
     if code == sqlite3.SQLITE_INTERRUPT:
         return StatementTimeout(LONGEST_STATEMENT_SECONDS)
     if code == sqlite3.SQLITE_TOOBIG:
-        if isinstance(connection, Connection) and connection.unfit:
+        if isinstance(connection, SqliteConnection) and connection.unfit:
             return connection.unfit.pop()
-        if isinstance(connection, Connection) and connection.too_long:
+        if isinstance(connection, SqliteConnection) and connection.too_long:
             return too_long(*connection.too_long.pop())
         return FlowError("the statement failed: a value in it is too long")
     if code in _DAMAGE:
@@ -101,12 +101,12 @@ def is_passing(error: Exception) -> bool:
 
 
 def is_interrupted(error: Exception) -> bool:
-    """Return whether it ran out of time."""
+    """Return whether the statement ran out of time."""
     return getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_INTERRUPT
 
 
 def is_undecodable(error: Exception) -> bool:
-    """Return whether a row was found, and holds a text that is not UTF-8."""
+    """Return whether a row contains a text that is not UTF-8."""
     return str(error).startswith("Could not decode")
 
 
@@ -114,8 +114,8 @@ _TRIES: Final = count()
 
 
 def compile_error(connection: sqlite3.Connection, sql: str) -> str:
-    """Return what SQLite has against the text of a statement, or an empty text; runs nothing."""
-    # A text of its own each time: the module keeps statements, and would not compile one again.
+    """Return SQLite's complaint about the text of a statement, or an empty text; runs nothing."""
+    # A new text each time: the module caches statements, and would not compile one again.
     try:
         connection.execute(f"EXPLAIN /* {next(_TRIES)} */ {sql}").close()
     except sqlite3.ProgrammingError as error:
@@ -150,7 +150,7 @@ def _violation(
             return _check(places, connection, sql)
         case "FOREIGN KEY":
             return _foreign_key(connection, sql, parameters)
-    if words.startswith("cannot store "):  # a sum that has become too large for its column
+    if words.startswith("cannot store "):  # a sum that is too large for its column
         column = words.rpartition(".")[2]
         return BadValue(words, column, "does not fit")
     return FlowError("the statement failed: a value does not fit, or a trigger refused it")
@@ -160,7 +160,7 @@ _OF_INDEX: Final = re.compile(r"index '(.*)'").fullmatch
 
 
 def _columns_of_index(places: str, connection: sqlite3.Connection) -> str:
-    """Return `table.column, …` of an index over an expression, of which SQLite says the name."""
+    """Return `table.column, …` of an index over an expression, which SQLite names."""
     found = _OF_INDEX(places)
     if found is None:
         return places
@@ -209,7 +209,7 @@ def _foreign_key(
 
 
 def target(sql: str) -> tuple[str, str]:
-    """Return the verb and the table of a statement that writes; empty texts of another one."""
+    """Return the verb and the table of a writing statement; empty texts for others."""
     found = _TARGET.search(sql)
     return (found["verb"].lower(), found["table"]) if found else ("", "")
 
@@ -220,7 +220,7 @@ def _references(connection: sqlite3.Connection, table: str) -> Iterator[tuple[st
 
 
 def _set_reference(connection: sqlite3.Connection, table: str, sql: str) -> tuple[str, ...]:
-    """Return the only foreign key that an update sets; which of several it was is not known."""
+    """Return the only foreign key that an update sets; empty if it sets several."""
     assignments = re.split(r"\bwhere\b", sql, maxsplit=1, flags=re.IGNORECASE)[0]
     columns = [
         column
@@ -233,9 +233,9 @@ def _set_reference(connection: sqlite3.Connection, table: str, sql: str) -> tupl
 def _dangling(
     connection: sqlite3.Connection, table: str, sql: str, parameters: Sequence[object]
 ) -> tuple[str, ...]:
-    """Run an insert again with the rule put off, and look where its rows point to nothing.
+    """Run an insert again with a deferred rule, and find the dangling references of its rows.
 
-    Looks at the new rows only: PRAGMA foreign_key_check would read the whole table.
+    Reads the new rows only: PRAGMA foreign_key_check would read the whole table.
     """
     if not connection.in_transaction:
         return ()

@@ -1,7 +1,7 @@
-"""End what takes too long in a thread, from the event loop, so that the thread looks at no clock.
+"""End slow statements in a thread from the event loop, so that the thread checks no clock.
 
-A progress handler is Python: each look of it takes the interpreter's lock, for which a thread
-waits up to a switch interval while the loop computes. docs/decisions/0100 has the figures.
+A progress handler is Python: each call takes the interpreter's lock, for which a thread waits up to
+a switch interval while the loop computes. docs/decisions/0100 has the figures.
 """
 
 from __future__ import annotations
@@ -18,20 +18,20 @@ from bbops.database.sqlite.limits import LONGEST_STATEMENT_SECONDS
 from bbops.runtime.values.failures import StatementTimeout
 
 _AGAIN_SECONDS: Final = 0.05
-"""An interrupt between two statements of a block ends none of them, so there is another one."""
+"""An interrupt between two statements of a block ends neither, so it is repeated."""
 
 
 class Watch:
     """Interrupts a block of statements in a thread once it has taken LONGEST_STATEMENT_SECONDS.
 
-    Only what runs inside of `on` is interrupted, never what comes after it: SQLite forgets an
-    interrupt when the next statement starts, as long as no other one of the connection is open,
-    and the lock keeps the loop from a block that is over. So what begins or ends a transaction
-    stays outside, and cursors are closed inside.
+    Only statements inside of `on` are interrupted, never later ones: SQLite forgets an interrupt
+    when the next statement starts, as long as no other one of the connection is open, and the lock
+    keeps the loop from a finished block. So statements that begin or end a transaction stay
+    outside, and cursors are closed inside.
     """
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Watch one block at a time; nothing is looked at before `start`."""
+        """Watch one block at a time, from `start` on."""
         self._loop, self._lock = loop, Lock()
         self._connection: sqlite3.Connection | None = None
         self._until = 0.0
@@ -40,7 +40,7 @@ class Watch:
 
     @contextmanager
     def on(self, connection: sqlite3.Connection) -> Iterator[None]:
-        """Run on this connection what the block does; in the thread.
+        """Run the block's statements on this connection; in the thread.
 
         Raises:
             StatementTimeout: it was abandoned before it began.
@@ -57,7 +57,7 @@ class Watch:
 
     @contextmanager
     def wait(self) -> Iterator[None]:
-        """Look while the block waits for the thread; if it is cancelled, end the statements."""
+        """Watch while the block waits for the thread; if it is cancelled, end the statements."""
         self.start()
         try:
             yield
@@ -69,17 +69,17 @@ class Watch:
                 self.stop()
 
     def start(self) -> None:
-        """Look from now on; on the loop."""
+        """Start watching; on the loop."""
         self._wait(LONGEST_STATEMENT_SECONDS)
 
     def stop(self) -> None:
-        """Look no more: the thread has done what was asked for; on the loop."""
+        """Stop watching after the thread has finished; on the loop."""
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
 
     def _abandon(self) -> None:
-        """End it now, or let it not begin: nobody waits. Looks until the thread is done."""
+        """End the statements now, or prevent their start. Watches until the thread is done."""
         with self._lock:
             self._is_abandoned, self._until = True, 0.0
         self.stop()
@@ -93,10 +93,10 @@ class Watch:
         if left is not None:
             self._wait(left)
         elif not self._is_abandoned:
-            self._wait(LONGEST_STATEMENT_SECONDS)  # what begins now has all of it
+            self._wait(LONGEST_STATEMENT_SECONDS)  # a block that begins now has all of it
 
     def _interrupt_if_late(self) -> float | None:
-        """Return the seconds until the next look at what runs; None where nothing does."""
+        """Return the seconds until the next check of a running block; None without one."""
         with self._lock:
             if self._connection is None:
                 return None

@@ -1,4 +1,4 @@
-"""The engine's dialect on SQLite, where one process works and one writes at a time."""
+"""The engine's dialect on SQLite, with one worker process and one writer at a time."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ def _rows(*columns: str) -> str:
 
 
 class SqliteWork:
-    """SQLite: nobody else writes between two statements of a transaction.
+    """SQLite: no other writer interferes between two statements of a transaction.
 
-    One process works: whoever else ran a job is dead, whatever the lease says.
+    One process works: any other owner of a running job is dead, whatever the lease says.
     """
 
-    batch_size = 64  # whoever writes waits for it: docs/decisions/0100
+    batch_size = 64  # other writers wait for it: docs/decisions/0100
     new_jobs = _rows(
         "ord", "uid", "work", "payload", "lane", "seats", "priority", "run_at", "debounced",
         "cause", "depth", "seq", "at",

@@ -24,13 +24,13 @@ from bbops.runtime.values.failures import FlowError, StatementTimeout
 
 Statements = Sequence[tuple[str, Parameters]]
 Clock = contextlib.AbstractContextManager[None]
-"""What ends the statements of its block if they take too long."""
+"""A context that ends the statements of its block if they take too long."""
 
 _MOST_IN_A_BATCH: Final = 256
 _CHECKPOINT_BYTES: Final = 4 << 20
 _LOOK_SECONDS: Final = 0.25
 _LONGEST_LOOK_SECONDS: Final = 2.0
-"""Between two looks at the log; the pause grows while nobody writes: a wake costs 0.1 ms."""
+"""The longest pause between two checks of the log; idle pauses grow: a wake costs 0.1 ms."""
 
 
 def run_alone(
@@ -38,11 +38,11 @@ def run_alone(
 ) -> list[Rows]:
     """Run statements in a transaction of their own and return each one's rows.
 
-    A statement that returns none gives one row: how many it changed. `clock` ends the statements,
+    A statement without rows gives one row: the number of changed rows. `clock` ends the statements,
     and neither BEGIN nor COMMIT.
 
     Raises:
-        sqlite3.Error: only what may pass elsewhere, see `is_passing`; nothing was written.
+        sqlite3.Error: only temporary errors, see `is_passing`; nothing was written.
         Failure: nothing was written.
     """
     try:
@@ -55,7 +55,7 @@ def run_alone(
             raise
         raise failure_of(error, connection) from None
     except BaseException:
-        connection.rollback()  # does nothing where the error ended the transaction by itself
+        connection.rollback()  # does nothing if the error has ended the transaction
         raise
     return results
 
@@ -98,7 +98,7 @@ _Outcome = tuple[_Job, list[Rows] | Exception]
 
 
 class _SharedLostError(Exception):
-    """A job was ended by the clock, and with it the transaction that others shared."""
+    """The clock ended a job, and with it the transaction that others shared."""
 
     def __init__(self, late: _Outcome) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ class _SharedLostError(Exception):
 class Writer:
     """A thread with its own connection and gate; it also empties the write-ahead log in time.
 
-    Jobs that wait together share a commit, each in a savepoint: one that fails takes none along.
+    Jobs that wait together share a commit, each in a savepoint: a failed one affects no others.
     """
 
     def __init__(
@@ -137,7 +137,7 @@ class Writer:
     async def submit(self, statements: Statements, at_most: int | None) -> list[Rows]:
         """Run the statements in one transaction and return each one's rows.
 
-        A cancelled caller may find its rows written: a job that has begun is finished.
+        A cancelled caller may find its rows written: a started job is finished.
         """
         answer: asyncio.Future[list[Rows]] = self._loop.create_future()
         if self.is_idle:
@@ -147,10 +147,10 @@ class Writer:
         return await answer
 
     def close(self) -> None:
-        """Finish every job that was submitted, then end the thread. Blocks."""
+        """Finish every submitted job, then end the thread. Blocks."""
         self._jobs.put(None)
         self._thread.join()
-        with self._gate:  # the last connection of all checkpoints as it closes
+        with self._gate:  # the last connection checkpoints as it closes
             self._connection.close()
         self._gate.close()
 
@@ -177,7 +177,7 @@ class Writer:
                 outcomes = self._commit([job for job in jobs if not job.answer.cancelled()])
         except Exception as error:  # noqa: BLE001 - a caller must never wait for ever
             outcomes = [(job, error) for job in jobs]
-        with contextlib.suppress(RuntimeError):  # the loop is gone, and with it who asked
+        with contextlib.suppress(RuntimeError):  # the loop is gone, and the caller with it
             self._loop.call_soon_threadsafe(self._settle, len(jobs), outcomes)
 
     def _settle(self, done: int, outcomes: list[_Outcome]) -> None:
@@ -214,7 +214,7 @@ class Writer:
                 return [lost.late, *((job, self._attempt(run_alone, job)) for job in alone)]
             except sqlite3.Error as error:
                 self._connection.rollback()
-                # each would wait for the same lock as long once more
+                # each would wait equally long for the same lock
                 if is_passing(error) and not is_interrupted(error):
                     return [(job, failure_of(error, self._connection)) for job in jobs]
         return [(job, self._attempt(run_alone, job)) for job in jobs]
@@ -239,14 +239,14 @@ class Writer:
             return run(self._connection, clock, job.statements, job.at_most)
         except sqlite3.Error as error:
             return failure_of(error, self._connection)
-        except Exception as error:  # noqa: BLE001 - it is the caller's, and reaches the caller
+        except Exception as error:  # noqa: BLE001 - it belongs to the caller, and reaches it
             return error
 
     def _checkpoint(self) -> bool:
         """Move the log into the database once it is long and has grown since the last time.
 
         Returns:
-            Whether somebody has written since the last look.
+            Whether there was a write since the last check.
         """
         try:
             log = self._log.stat()
@@ -266,7 +266,7 @@ class Writer:
         return True
 
     def _flush_log(self) -> None:
-        """Wait for the disk before the gate is taken: half of what a checkpoint waits for."""
+        """Wait for the disk before taking the gate: half of what a checkpoint waits for."""
         with contextlib.suppress(OSError):
             log = os.open(self._log, os.O_RDWR)
             try:
@@ -285,7 +285,7 @@ def run_in_savepoint(
 
 @contextlib.contextmanager
 def savepoint(connection: sqlite3.Connection) -> Iterator[None]:
-    """Undo what the block has written where it fails, and leave the transaction around it."""
+    """Undo the writes of a failed block, and leave the transaction around it."""
     connection.execute("SAVEPOINT job")
     try:
         yield

@@ -17,7 +17,7 @@ from bbops.interfaces.cli._server import as_json_option, named_project, of_serve
 
 if TYPE_CHECKING:
     from bbops.interfaces.client import Remote
-    from bbops.review.replay.comparing import Difference
+    from bbops.review.replay.comparing import ReplayDifference
     from bbops.review.replay.recorded import Recorded
 
 
@@ -90,7 +90,10 @@ def _target(remote: Remote, project: str, branch: str | None) -> tuple[str, dict
 
 
 def _print_result(
-    recorded: list[Recorded], replayed: list[tuple[Recorded, list[Difference]]], *, as_json: bool
+    recorded: list[Recorded],
+    replayed: list[tuple[Recorded, list[ReplayDifference]]],
+    *,
+    as_json: bool,
 ) -> None:
     if as_json:
         say(json.dumps(as_json_value(recorded, replayed)))
@@ -112,7 +115,7 @@ def _print_result(
 
 
 def as_json_value(
-    recorded: list[Recorded], replayed: list[tuple[Recorded, list[Difference]]]
+    recorded: list[Recorded], replayed: list[tuple[Recorded, list[ReplayDifference]]]
 ) -> dict[str, Any]:
     """Return the result of a replay as values of JSON."""
     return {

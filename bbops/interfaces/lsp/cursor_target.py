@@ -14,7 +14,7 @@ from bbops.interfaces.lsp.outer_scope import find_outer_scope
 from bbops.interfaces.lsp.project import EditorProject, kind_of
 from bbops.interfaces.lsp.text import SourceLines
 from bbops.language.expressions.infer import Inference
-from bbops.language.expressions.inside import Found, expressions, nodes
+from bbops.language.expressions.inside import PlacedExpression, expressions, nodes
 from bbops.language.expressions.nodes import Member, Name, Node
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import Type
@@ -42,7 +42,7 @@ class CursorTarget:
     document: Document
     spot: Spot
     name_kind: NameKind | None = None
-    expression: Found | None = None
+    expression: PlacedExpression | None = None
     node: Node | None = None
     offset: int = 0
 

@@ -13,11 +13,11 @@ from bbops.interfaces.lsp.schema import fields, node_at, schema_at, step_model
 from bbops.interfaces.lsp.text import SourceLines
 from bbops.language.expressions.nodes import (
     Binary,
-    Call,
     Choice,
     Compare,
     Filter,
-    Index,
+    FunctionCall,
+    ItemAccess,
     Literal,
     Logic,
     Member,
@@ -70,13 +70,13 @@ def _expression(target: CursorTarget) -> str:
     if isinstance(node, Filter) and (entry := _entry("filter", node.name)):
         is_name = node.name_start <= target.offset <= node.name_start + len(node.name)
         return _documented(entry) if is_name else _typed("", target.type_of(node))
-    if isinstance(node, Call) and node.name in {**FUNCTIONS_OF, **RELATED_WORDS, **WINDOWS}:
+    if isinstance(node, FunctionCall) and node.name in {**FUNCTIONS_OF, **RELATED_WORDS, **WINDOWS}:
         is_value = "values" in target.spot.path and "aggregate" in target.spot.path
         signatures = FUNCTIONS_OF if is_value and node.name in FUNCTIONS_OF else _OF_ROWS
         entry = _entry("function", node.name)
         has_signature = entry is not None and node.name in signatures
         return _documented(entry, signatures[node.name]) if entry and has_signature else ""
-    if isinstance(node, Call) and (entry := _entry("function", node.name)):
+    if isinstance(node, FunctionCall) and (entry := _entry("function", node.name)):
         return _documented(entry)
     if isinstance(node, Literal) or node is None:
         return ""
@@ -93,7 +93,7 @@ def _operator(node: Node) -> str:
         return node.op
     if isinstance(node, Choice):
         return "if"
-    return "[]" if isinstance(node, Index) else ""
+    return "[]" if isinstance(node, ItemAccess) else ""
 
 
 def _entry(group: Group, name: str) -> Entry | None:

@@ -14,7 +14,7 @@ from bbops.language.project import Project, Resource
 from bbops.language.resources._crud import is_crud
 from bbops.language.resources._kind import references_of
 from bbops.language.shape import Shape
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 from bbops.language.steps._base import Step
 
 _BY_KEY = {
@@ -205,7 +205,7 @@ def list_names(project: Project, kind: NameKind) -> dict[str, str]:
     return {name: describe(item) for name, item in resources(project, kind.group).items()}
 
 
-def table_of(project: Project, kind: NameKind) -> Table | None:
+def table_of(project: Project, kind: NameKind) -> SqlTable | None:
     """Return the table of the columns; for nested lists the innermost one."""
     table = project.sql_tables.get(kind.within)
     for name in kind.part.split(".") if kind.part and kind.group == "columns" else ():

@@ -10,7 +10,7 @@ from bbops.compiler.check._before import left_by_chain
 from bbops.compiler.check._ways import rows_of
 from bbops.interfaces.lsp.schema import Path, node_at
 from bbops.language.expressions import types as t
-from bbops.language.expressions.known import Known
+from bbops.language.expressions.known import FlowFacts
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import Type
 from bbops.language.resources.trigger import DatabaseTrigger
@@ -84,7 +84,7 @@ def _of_shown_rows(project: CheckedProject, root: Any) -> Scope:
     return scope
 
 
-def _left_by(project: CheckedProject, middleware: str) -> Known | None:
+def _left_by(project: CheckedProject, middleware: str) -> FlowFacts | None:
     return project.flows.of(middleware).left
 
 

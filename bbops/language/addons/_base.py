@@ -1,7 +1,7 @@
-"""What every addon has in common: a declaration, and the step kinds that are made from it.
+"""The declaration of an addon, and the step kinds that are made from it.
 
 Dropping a file into `bbops/language/addons/` is the whole registration: its name is the addon's
-id, and the ids of its steps begin with it. What they do is in the file of the same name in
+id, and the ids of its steps begin with it. The code of the steps is in the file of the same name in
 `bbops/runtime/vendors/`. The steps of an addon that is disabled or absent validate like any
 others; they fail when they run.
 """
@@ -32,7 +32,7 @@ from bbops.runtime.vendors._probe import Probe
 from bbops.runtime.vendors._work import MOST_ANSWER_BYTES, TIMEOUT_SECONDS
 
 __all__ = [
-    "Action",
+    "AddonAction",
     "AddonKind",
     "Parameter",
     "Secret",
@@ -48,22 +48,22 @@ Repeat = Literal["safe", "key", "no"]
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
+class AddonAction:
     """One step of an addon.
 
     Attributes:
-        title: its name in the catalog.
-        parameters: in the order in which they are shown.
-        gives: the type of its result.
+        title: the name in the catalog.
+        parameters: the parameters, in the order in which they are shown.
+        gives: the type of the result.
         example: one step as YAML; it validates in a project that has the addon.
         one_of: parameters of which at least one must be given.
-        repeat: whether it may be done twice: `safe`; `key`, the vendor takes a key by which it
-            knows a request again; `no`, so that `retry` repeats only what was not begun.
-        seconds: how long an answer may take; the `timeout` of a step may be longer.
-        most_bytes: of an answer.
-        per_second: how many requests the vendor takes of one account; 0 for no limit of ours.
-        streams: whether its vendor answers piece by piece where that is wanted.
-        writes: whether it changes data outside of this run, or sends it to a person.
+        repeat: whether the step is idempotent: `safe`; `key`, if the vendor recognizes a repeated
+            request by a key; `no`, if `retry` repeats only requests that were never sent.
+        seconds: the longest time for an answer; the `timeout` of a step may be longer.
+        most_bytes: the largest size of an answer.
+        per_second: the requests that the vendor accepts from one account; 0 for no limit here.
+        streams: whether the vendor can stream its answer.
+        writes: whether the step changes data outside of this run, or sends data to a person.
         answers: statuses with which the step itself answers the request, as `throw` does.
     """
 
@@ -87,24 +87,24 @@ class AddonKind:
     """One addon of the catalog.
 
     Attributes:
-        config: what `config` of addons/<id>.yaml holds; a field of type Secret is a secret.
-        config_example: such a `config` as YAML.
-        actions: its steps by their name behind the dot.
+        config: the model of `config` in addons/<id>.yaml; a field of type Secret is a secret.
+        config_example: an example of `config` as YAML.
+        actions: the steps by their names after the dot.
     """
 
     title: str
     summary: str
     config: type[Model]
-    actions: Mapping[str, Action]
+    actions: Mapping[str, AddonAction]
     config_example: str = ""
     hosts: tuple[str, ...] = ()
-    """What its steps reach, where no `endpoint` is set; `*.` stands for all below a name."""
+    """The hosts of its steps if `endpoint` is not set; `*.` matches all names below a domain."""
     address: str = "endpoint"
-    """The setting that says what they reach instead."""
+    """The setting that replaces the hosts."""
     any_host: bool = False
     """Whether its steps reach the addresses that functions and pages name."""
     scopes: tuple[str, ...] = ()
-    """The least rights that its key needs, as its vendor calls them."""
+    """The least permissions that its key needs, in the vendor's terms."""
     service: str = ""
     """The service that its steps call; empty if they run on the server."""
     key_source: str = ""
@@ -119,7 +119,7 @@ class AddonKind:
 
     @property
     def key_hint(self) -> str:
-        """The sentence that says where its key is made, with the rights that the key needs."""
+        """The sentence that names the source of its key and the permissions that the key needs."""
         if not self.key_source:
             return ""
         place = self.key_source if self.key_source.startswith("https") else f"in {self.key_source}"
@@ -129,20 +129,20 @@ class AddonKind:
 
     @property
     def needs_config(self) -> tuple[str, ...]:
-        """The keys of `config` that must be there."""
+        """The required keys of `config`."""
         fields = self.config.model_fields
         return tuple(f.alias or name for name, f in fields.items() if f.is_required())
 
     @property
     def probe(self) -> Probe | None:
-        """What tests its connection; its own file in `bbops.runtime.vendors` may have it."""
-        name = next((name for name, one in kinds().items() if one is self), "")
+        """The test of its connection; its own file in `bbops.runtime.vendors` may define one."""
+        name = next((name for name, declared in kinds().items() if declared is self), "")
         return find_probe(name)
 
     @property
     def writes(self) -> tuple[str, ...]:
-        """The steps that write, by their names behind the dot."""
-        return tuple(name for name, one in self.actions.items() if one.writes)
+        """The steps that write, by their names after the dot."""
+        return tuple(name for name, action in self.actions.items() if action.writes)
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -152,7 +152,7 @@ class AddonKind:
 
 
 def kind(addon: str) -> AddonKind | None:
-    """Return the addon of that id; imports its file only."""
+    """Return the addon with this id; imports only its file."""
     return _kind(addon) if addon.isascii() and addon.isalpha() else None
 
 
@@ -168,27 +168,29 @@ def _kind(addon: str) -> AddonKind | None:
 
 
 def kinds() -> dict[str, AddonKind]:
-    """Return every addon by its id; the first call imports them all."""
+    """Return every addon by its id; the first call imports all of them."""
     return {name: module.ADDON for name, module in members("bbops.language.addons")}
 
 
 class AddonStep(Step):
-    """A step that an addon does."""
+    """A step of an addon."""
 
     id: ClassVar[str]
-    action: ClassVar[Action]
+    action: ClassVar[AddonAction]
 
     @classmethod
     def is_supported(cls) -> bool:
-        """Return whether this version does the step."""
+        """Return whether this version supports the step."""
         addon, _, action = cls.id.partition(".")
         return action in find_steps(addon)
 
     @property
     def given(self) -> dict[str, Value]:
-        """The values of the parameters that are given, by their names."""
+        """The values of the given parameters, by their names."""
         held = getattr(self, _FIELD)
-        found = {one.name: getattr(held, one.field) for one in self.action.parameters}
+        found = {
+            parameter.name: getattr(held, parameter.field) for parameter in self.action.parameters
+        }
         return {name: value for name, value in found.items() if value is not None}
 
     def check(self, at: Checking) -> Type:
@@ -203,7 +205,7 @@ class AddonStep(Step):
         return self.action.gives
 
     def check_parameter(self, at: Checking, parameter: Parameter, value: Value) -> None:
-        """Report a value of another type, or a constant that is none of the options."""
+        """Report a value of another type, or a constant that is not an option."""
         name, place = parameter.name, self.place(parameter.name)
         null = parameter.nullable or not parameter.required
         of = at.need(value, parameter.takes, f"'{name}'", place, null=null)
@@ -213,7 +215,7 @@ class AddonStep(Step):
         check_constant(at, parameter, value, place)
 
     def repeats(self) -> bool:
-        """Return whether the vendor may be asked twice."""
+        """Return whether the request may be sent twice."""
         return self.action.repeat != "no"
 
     def terms(self) -> tuple[bool, float, int, float]:
@@ -224,15 +226,15 @@ class AddonStep(Step):
         return self.repeats(), seconds_, action.most_bytes, action.per_second
 
     def is_streamed(self) -> bool:
-        """Return whether its vendor answers piece by piece where that is wanted."""
+        """Return whether the vendor streams the answer of this step."""
         return self.action.streams
 
     def stream_seconds(self) -> float:
-        """Return how long its vendor may take for all pieces."""
+        """Return how long the vendor may take for the whole stream."""
         return seconds(self.timeout) if self.timeout else self.action.seconds
 
     def stream_code(self, flow: Flow, name: str) -> list[ast.stmt]:
-        """Return the code that begins the step, and keeps what comes piece by piece as `name`."""
+        """Return the code that begins the step and stores its stream as `name`."""
         action = self.action
         terms = self.repeats(), self.stream_seconds(), action.most_bytes, action.per_second
         begun = flow.expression(
@@ -246,7 +248,7 @@ class AddonStep(Step):
         return flow.placed(self.again(flow, code), self.mark)
 
     def whole_code(self, flow: Flow) -> list[ast.stmt]:
-        """Draw the key of a request before the attempts: each of them has the same."""
+        """Draw the key of the request before the attempts, so that all attempts share it."""
         code = super().whole_code(flow)
         if self.action.repeat != "key":
             return code
@@ -254,8 +256,8 @@ class AddonStep(Step):
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         has_files = any(
-            (one.is_file or one.is_content) and one.name in self.given
-            for one in self.action.parameters
+            (parameter.is_file or parameter.is_content) and parameter.name in self.given
+            for parameter in self.action.parameters
         )
         called = flow.expression(
             "await call_addon(run, step, parameters, read, folder, terms, key)",
@@ -270,19 +272,19 @@ class AddonStep(Step):
         return flow.store(self.as_, called)
 
     def parameters_code(self, flow: Flow) -> ast.expr:
-        """Return the code of the parameters that are given."""
+        """Return the code of the given parameters."""
         given = {
-            one.name: _code(flow, one, self.given[one.name])
-            for one in self.action.parameters if one.name in self.given
+            parameter.name: _code(flow, parameter, self.given[parameter.name])
+            for parameter in self.action.parameters if parameter.name in self.given
         }  # fmt: skip
-        for one in self.action.parameters:
-            if one.is_body and one.name not in given:
+        for parameter in self.action.parameters:
+            if parameter.is_body and parameter.name not in given:
                 request = flow.root("request")
-                given[one.name] = flow.expression("request.get('body')", request=request)
+                given[parameter.name] = flow.expression("request.get('body')", request=request)
         return ast.Dict([ast.Constant(name) for name in given], [*given.values()])
 
     def reader_code(self, flow: Flow) -> ast.expr:
-        """Return the code of what makes the vendor's answer a value of the step's type."""
+        """Return the code that converts the vendor's answer to a value of the step's type."""
         spec = spec_of(self.action.gives)
         return flow.constant("bbops.runtime.steps.addons:make_reader", self.id, spec)
 
@@ -303,7 +305,7 @@ def _code(flow: Flow, parameter: Parameter, value: Value) -> ast.expr:
 
 @cache
 def step_kind(key: str) -> type[Step] | None:
-    """Return the step kind `<addonId>.<step>`; None where the addon or its step does not exist."""
+    """Return the step kind `<addonId>.<step>`; None if the addon or its step does not exist."""
     addon, _, name = key.partition(".")
     found = kind(addon)
     action = found.actions.get(name) if found else None
@@ -311,22 +313,22 @@ def step_kind(key: str) -> type[Step] | None:
 
 
 def step_keys(addon: str = "") -> list[str]:
-    """Return the keys of an addon's steps, or of all addons'."""
-    one = kind(addon)
-    found = {addon: one} if one else kinds()
+    """Return the keys of the steps of an addon, or of all addons."""
+    declared = kind(addon)
+    found = {addon: declared} if declared else kinds()
     return [f"{name}.{step}" for name, of in found.items() for step in of.actions]
 
 
-def _make(key: str, addon_title: str, action: Action) -> type[Step]:
+def _make(key: str, addon_title: str, action: AddonAction) -> type[Step]:
     name = key.replace(".", "_")
     fields: dict[str, Any] = {
-        one.field: (
-            ValueField if one.required else ValueField | None,
+        parameter.field: (
+            ValueField if parameter.required else ValueField | None,
             Field(
-                default=... if one.required else None,
-                alias=one.name, description=one.description or None,
+                default=... if parameter.required else None,
+                alias=parameter.name, description=parameter.description or None,
             ),
-        ) for one in action.parameters
+        ) for parameter in action.parameters
     }  # fmt: skip
     parameters = create_model(
         f"{name}_parameters", __base__=Model, __doc__=action.summary, **fields
@@ -341,7 +343,7 @@ def _make(key: str, addon_title: str, action: Action) -> type[Step]:
 
 
 def _no_parameters(data: Any) -> Any:
-    """`email.x:` with nothing behind it has no parameters."""
+    """Accept `email.x:` with an empty value as a step without parameters."""
     return {} if data is None else data
 
 
@@ -349,7 +351,7 @@ _SPECS = {"text": "string", "any": "json"}
 
 
 def spec_of(of: Type) -> dict[str, Any]:
-    """Return the field spec that gives values of a type, see `bbops.runtime.values.shapes`."""
+    """Return the field spec for values of a type, see `bbops.runtime.values.shapes`."""
     found: dict[str, Any] = {
         "type": _SPECS.get(of.kind, of.kind), "nullable": of.nullable, "optional": of.nullable,
     }  # fmt: skip

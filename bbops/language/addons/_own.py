@@ -1,7 +1,7 @@
 """Steps of a project's own addons, which are files of the project: `billing.createRefund`.
 
-What a function's file gives depends on it alone, so a step is read without its addon: any name of
-two parts that no addon of the catalog has. The check holds it against the file of the step.
+A function's file is read without the addons of its steps: the reader accepts any name of two parts
+that no addon of the catalog has. The check compares the step with the file of its addon.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ _DRAWN = "key_"
 
 
 class OwnAddonStep(AddonStep):
-    """A step of an addon that is the project's own."""
+    """A step of a project's own addon."""
 
     @classmethod
     def is_supported(cls) -> bool:
         return True
 
     def repeats(self) -> bool:
-        """Return False: only its file knows, see `whole_code`."""
+        """Return False: only the file of the step knows, see `whole_code`."""
         return False
 
     @property
     def given(self) -> dict[str, Value]:
-        """The values of the parameters that are given, by their names."""
+        """The values of the given parameters, by their names."""
         found: dict[str, Value] = self.parameters_  # type: ignore[attr-defined]
         return dict(found)
 
@@ -71,10 +71,10 @@ class OwnAddonStep(AddonStep):
             return
         known = at.addons.get(addon)
         if known is not None:
-            hint = suggest(self.id, [f"{addon}.{one}" for one in known])
+            hint = suggest(self.id, [f"{addon}.{action_name}" for action_name in known])
             hint = hint or f"its steps are files in addons/{addon}/"
         else:
-            every = [f"{one}.{step}" for one, steps in at.addons.items() for step in steps]
+            every = [f"{other}.{step}" for other, steps in at.addons.items() for step in steps]
             hint = suggest(self.id, [*every, *step_keys()])
             hint = hint or "addons are: " + ", ".join([*at.addons, *kinds()])
         at.report(self.action_mark, "unknown-step", f"unknown step '{self.id}'", hint)
@@ -82,7 +82,7 @@ class OwnAddonStep(AddonStep):
     def _check_one(self, at: Checking, action: OwnAction, name: str, value: Value) -> None:
         wanted = action.parameters.get(name)
         if wanted is None:
-            known = [one for one in action.parameters if one not in self.given]
+            known = [name_ for name_ in action.parameters if name_ not in self.given]
             hint = suggest(name, known) or _listed(action.parameters)
             at.value(value)
             at.report(self.key_place(name), "unknown-key", f"unknown key '{name}'", hint)
@@ -107,12 +107,12 @@ class OwnAddonStep(AddonStep):
             at.report(place, "type", message, conversion(found.found, found.wanted))
 
     def _check_constant(self, at: Checking, action: OwnAction, name: str, value: Constant) -> None:
-        """Report a constant that the shape does not take, in the shape's own words."""
+        """Report a constant that the shape rejects, with the message of the shape."""
         errors: dict[str, list[str]] = {}
         spec = action.shape[name]
         compile_shape({name: spec})({name: value.value}, "", errors)
         for texts in errors.values():
-            options = [str(one) for one in spec.get("enum") or ()]
+            options = [str(option) for option in spec.get("enum") or ()]
             hint = suggest(str(value.value), options)
             message = f"'{name}' {texts[0]}, got {_shown(value.value)}"
             at.report(value.mark or self.place(name), "bad-value", message, hint)
@@ -163,7 +163,7 @@ def _listed(parameters: Mapping[str, Type]) -> str:
 
 
 def _refuse_unknown(at: Checking, value: Value, wanted: Type, path: str) -> bool:
-    """Report the names of maps that the shape does not have, at any depth."""
+    """Report names of maps that are missing in the shape, at any depth."""
     found = False
     if isinstance(value, MapValue) and wanted.fields is not None:
         for name, inner in value.items:
@@ -184,7 +184,7 @@ def _refuse_unknown(at: Checking, value: Value, wanted: Type, path: str) -> bool
 
 @lru_cache(maxsize=_MOST_KINDS)
 def own_step_kind(key: str) -> type[Step] | None:
-    """Return the kind of a step that may be of an addon of the project's own."""
+    """Return the kind of a step that may belong to one of the project's own addons."""
     match = _KEY(key)
     if match is None or kind(match[1]) is not None:
         return None
@@ -199,12 +199,12 @@ def own_step_kind(key: str) -> type[Step] | None:
 
 
 def _no_parameters(data: Any) -> Any:
-    """`billing.x:` with nothing behind it has no parameters."""
+    """Accept `billing.x:` with an empty value as a step without parameters."""
     return {} if data is None else data
 
 
 def _no_keys(addon: str) -> Iterable[str]:
-    """Return nothing: which steps there are, only the project knows."""
+    """Return nothing: only the project knows the steps."""
     del addon
     return ()
 

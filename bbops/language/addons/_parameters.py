@@ -1,4 +1,4 @@
-"""The parameters of an addon's step: what each takes, and which constants can be right."""
+"""The parameters of an addon's step: their types, and their valid constants."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class Parameter:
 
     Attributes:
         takes: words of `any text number integer boolean list map`; a space means "or".
-        options: the values that it may have, for a check of constants.
-        limits: the least and the greatest number.
+        options: the allowed values, for a check of constants.
+        limits: the smallest and the largest number.
         is_html: text from expressions is escaped in it.
         is_chat: it is the markup of a chat, in which `<!channel>` calls everybody: text from
             expressions is escaped in it.
-        nullable: null is another thing than leaving it out.
+        nullable: null differs from leaving the parameter out.
         is_file: files in the folder of the run, by their names.
-        is_body: without it, it is the body of the request.
+        is_body: if it is left out, the body of the request takes its place.
         is_content: a map is a file of the run, by its `path`.
-        read: raises ValueError, in words, of a constant that can never be right.
+        read: raises ValueError with the message for a constant that can never be valid.
     """
 
     name: str
@@ -56,17 +56,17 @@ class Parameter:
 
 
 def need(name: str, takes: str = "text", description: str = "", **more: Any) -> Parameter:
-    """Return a parameter that must be given, and not be null."""
+    """Return a required parameter that does not accept null."""
     return Parameter(name, takes, required=True, description=description, **more)
 
 
 def may(name: str, takes: str = "text", description: str = "", **more: Any) -> Parameter:
-    """Return a parameter that may be left out; null means that it is."""
+    """Return an optional parameter; null leaves it out."""
     return Parameter(name, takes, required=False, description=description, **more)
 
 
 def run_file(name: str) -> Parameter:
-    """Return a parameter that is a file of the run: an upload, or what a step before has made."""
+    """Return a parameter for a file of the run: an upload, or the result of an earlier step."""
     return Parameter(
         name, "text", required=True, description="A file of this run", is_file=True,
         read=read_file_name,
@@ -74,7 +74,7 @@ def run_file(name: str) -> Parameter:
 
 
 def check_constant(at: Checking, parameter: Parameter, value: Value, place: Mark | None) -> None:
-    """Report a constant that is none of the options, or can never be right."""
+    """Report a constant that is not an option, or can never be valid."""
     name, place, constant = parameter.name, value.mark or place, constant_of(value)
     if constant is _UNKNOWN or constant is None:
         return
@@ -98,12 +98,12 @@ def check_constant(at: Checking, parameter: Parameter, value: Value, place: Mark
 
 
 def constant_of(value: Value) -> Any:
-    """Return what a value always is; of a map the parts that are known, else something unknown."""
+    """Return a constant value; for a map its constant parts, else the marker for unknown."""
     if isinstance(value, Constant):
         return value.value
     if isinstance(value, MapValue):
-        found = {name: constant_of(one) for name, one in value.items}
-        return {name: one for name, one in found.items() if one is not _UNKNOWN}
+        found = {name: constant_of(item) for name, item in value.items}
+        return {name: constant for name, constant in found.items() if constant is not _UNKNOWN}
     return _UNKNOWN
 
 
@@ -120,4 +120,4 @@ MAIL: Final = (
     ),
     may("separately", "boolean", "A mail for each: they do not see each other"),
 )
-"""What a mail is made of, whoever sends it."""
+"""The parameters of a mail, for every addon that sends mails."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
+from bbops.language.addons._base import AddonAction, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, map_of
 
 
@@ -24,14 +24,14 @@ class Config(Model):
 
 
 MODEL_SECONDS = 120.0
-"""Answers of models take long: their own libraries wait for 600 s."""
+"""Models answer slowly: their own libraries wait for 600 s."""
 
 ADDON = AddonKind(
     "AI Model",
     "Chat, embeddings and pictures of AI models.",
     Config,
     {
-        "chatCompletion": Action(
+        "chatCompletion": AddonAction(
             "Chat Completion",
             "Give the model a conversation; its answer is at `choices[0].message.content`.",
             (
@@ -55,7 +55,7 @@ ADDON = AddonKind(
             streams=True,
             writes=False,
         ),
-        "createEmbedding": Action(
+        "createEmbedding": AddonAction(
             "Create Embedding",
             "Turn text into numbers; they are at `data[0].embedding`.",
             (
@@ -72,7 +72,7 @@ ADDON = AddonKind(
             seconds=MODEL_SECONDS,
             writes=False,
         ),
-        "generateImage": Action(
+        "generateImage": AddonAction(
             "Generate Image",
             "Draw a picture: at `data[0].b64_json`, or with `outputPath` a file of the run.",
             (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
+from bbops.language.addons._base import AddonAction, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, list_of
 
 
@@ -25,7 +25,7 @@ ADDON = AddonKind(
     "Rows in the database of a backend service.",
     Config,
     {
-        "query": Action(
+        "query": AddonAction(
             "Query",
             "Read rows.",
             (
@@ -43,7 +43,7 @@ ADDON = AddonKind(
             repeat="safe",
             writes=False,
         ),
-        "insert": Action(
+        "insert": AddonAction(
             "Insert",
             "Write new rows.",
             (
@@ -55,7 +55,7 @@ ADDON = AddonKind(
             list_of(ANY),
             "- backendService.insert:\n    table: orders\n    data: { status: open }",
         ),
-        "update": Action(
+        "update": AddonAction(
             "Update",
             "Change rows.",
             (
@@ -70,7 +70,7 @@ ADDON = AddonKind(
             "    filters: { id: 1 }",
             repeat="safe",
         ),
-        "delete": Action(
+        "delete": AddonAction(
             "Delete",
             "Delete rows.",
             (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
+from bbops.language.addons._base import AddonAction, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, map_of
 
 
@@ -19,14 +19,14 @@ class Config(Model):
 
 
 MODEL_SECONDS = 120.0
-"""Answers of models take long: their own libraries wait for 600 s."""
+"""Models answer slowly: their own libraries wait for 600 s."""
 
 ADDON = AddonKind(
     "Chat Model",
     "Messages to a chat model.",
     Config,
     {
-        "createMessage": Action(
+        "createMessage": AddonAction(
             "Create Message",
             "Give the model a conversation, and get its next message.",
             (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may
+from bbops.language.addons._base import AddonAction, AddonKind, Secret, Setting, may
 from bbops.language.expressions.types import TEXT, map_of
 
 
@@ -25,7 +25,7 @@ ADDON = AddonKind(
     "Messages into one channel of a chat.",
     Config,
     {
-        "sendMessage": Action(
+        "sendMessage": AddonAction(
             "Send Message",
             "Write a message into the channel.",
             (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
+from bbops.language.addons._base import AddonAction, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, list_of, map_of
 
 _ISSUE = map_of(
@@ -34,7 +34,7 @@ ADDON = AddonKind(
     "Issues of a repository.",
     Config,
     {
-        "createIssue": Action(
+        "createIssue": AddonAction(
             "Create Issue",
             "Open an issue.",
             (
@@ -51,7 +51,7 @@ ADDON = AddonKind(
             "- return:\n"
             "    value: ${ vars.issue.number }",
         ),
-        "listIssues": Action(
+        "listIssues": AddonAction(
             "List Issues",
             "List the issues of a repository, newest first, 1,000 at most.",
             (
@@ -68,7 +68,7 @@ ADDON = AddonKind(
             repeat="safe",
             writes=False,
         ),
-        "createComment": Action(
+        "createComment": AddonAction(
             "Create Comment",
             "Comment on an issue.",
             (

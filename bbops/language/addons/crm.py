@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
+from bbops.language.addons._base import AddonAction, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, BOOLEAN, INTEGER, TEXT, list_of, map_of
 
 _OBJECT = map_of(
@@ -30,7 +30,7 @@ ADDON = AddonKind(
     "Contacts and deals.",
     Config,
     {
-        "createContact": Action(
+        "createContact": AddonAction(
             "Create Contact",
             "Make a contact.",
             (
@@ -45,7 +45,7 @@ ADDON = AddonKind(
             "- return:\n"
             "    value: ${ vars.contact.id }",
         ),
-        "updateContact": Action(
+        "updateContact": AddonAction(
             "Update Contact",
             "Change properties of a contact.",
             (
@@ -56,7 +56,7 @@ ADDON = AddonKind(
             '- crm.updateContact:\n    contactId: "101"\n    properties: { phone: "123" }',
             repeat="safe",
         ),
-        "createDeal": Action(
+        "createDeal": AddonAction(
             "Create Deal",
             "Make a deal.",
             (
@@ -68,7 +68,7 @@ ADDON = AddonKind(
             _OBJECT,
             "- crm.createDeal: { dealName: Ten seats, amount: 1000 }",
         ),
-        "searchContacts": Action(
+        "searchContacts": AddonAction(
             "Search Contacts",
             "Find contacts by a text, by properties, or both.",
             (

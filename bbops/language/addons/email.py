@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
+from bbops.language.addons._base import AddonAction, AddonKind, Secret, Setting, may, need
 from bbops.language.addons._parameters import MAIL
 from bbops.language.expressions.types import TEXT, map_of
 
@@ -13,7 +13,7 @@ _SENT = map_of({"messageId": TEXT.or_null()}, "the mail")
 
 
 class Config(Model):
-    """The sender must be one that the service has verified.
+    """The service must have verified the sender.
 
     `endpoint` is for its servers in Europe, https://api.eu.sendgrid.com, or for a stand-in.
     """
@@ -34,7 +34,7 @@ ADDON = AddonKind(
     "Mails by a delivery service.",
     Config,
     {
-        "sendEmail": Action(
+        "sendEmail": AddonAction(
             "Send Email",
             "Send a mail.",
             MAIL,
@@ -45,7 +45,7 @@ ADDON = AddonKind(
             "    text: How are you?",
             one_of=("html", "text"),
         ),
-        "sendTemplateEmail": Action(
+        "sendTemplateEmail": AddonAction(
             "Send Template Email",
             "Send a mail that the service fills in.",
             (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, may, need, run_file
+from bbops.language.addons._base import AddonAction, AddonKind, may, need, run_file
 from bbops.language.expressions.types import INTEGER, TEXT, map_of
 from bbops.runtime.vendors.html_to_pdf import read_margins, read_url
 
@@ -22,7 +22,7 @@ ADDON = AddonKind(
     "PDF files out of HTML.",
     Config,
     {
-        "generatePdf": Action(
+        "generatePdf": AddonAction(
             "Generate PDF",
             "Print HTML to a file of this run.",
             (
@@ -52,7 +52,7 @@ ADDON = AddonKind(
             repeat="safe",
             writes=False,
         ),
-        "generatePdfFromUrl": Action(
+        "generatePdfFromUrl": AddonAction(
             "Generate PDF from URL",
             "Print a page of the web to a file of this run.",
             (

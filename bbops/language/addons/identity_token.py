@@ -1,4 +1,4 @@
-"""identityToken: who a token of an identity platform stands for."""
+"""identityToken: the user of a token of an identity platform."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model
 from bbops.base.names import env_name
-from bbops.language.addons._base import Action, AddonKind, Secret, Setting, need
+from bbops.language.addons._base import AddonAction, AddonKind, Secret, Setting, need
 from bbops.language.expressions.types import BOOLEAN, INTEGER, TEXT, map_of
 
 _PROJECT = re.compile(r"[a-z][a-z0-9-]{4,28}[a-z0-9]").fullmatch
 
 
 def check_project(text: str) -> str:
-    """Return the id of a project as it is written; refuse what no project is called."""
+    """Return a project id unchanged; refuse text that cannot be a project id."""
     if not env_name(text) and not _PROJECT(text):
         raise PydanticCustomError(
             "bad_value", "'projectId' has 6 to 30 of a-z, 0-9 and '-', such as my-project-1a2b3"
@@ -49,7 +49,7 @@ class Config(Model):
     @model_validator(mode="before")
     @classmethod
     def _refuse_web_key(cls, given: Any) -> Any:
-        """Say why a key that the catalog of others has is not taken."""
+        """Explain why a web key from another catalog is not accepted."""
         if isinstance(given, dict) and "webApiKey" in given:
             raise PydanticCustomError(
                 "bad_value", "'webApiKey' does nothing here, so it is not accepted",
@@ -64,7 +64,7 @@ ADDON = AddonKind(
     "Who a token of an identity platform stands for.",
     Config,
     {
-        "verifyIdToken": Action(
+        "verifyIdToken": AddonAction(
             "Verify ID Token",
             "Check a token that a client brings; a bad one throws 401.",
             (need("idToken", "text", "The token as the client has it"),),
@@ -81,7 +81,7 @@ ADDON = AddonKind(
             writes=False,
             answers=frozenset({401}),
         ),
-        "getUser": Action(
+        "getUser": AddonAction(
             "Get User",
             "Read a user of the identity platform; an unknown one throws 404.",
             (need("uid"),),

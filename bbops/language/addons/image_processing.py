@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, may, need, run_file
+from bbops.language.addons._base import AddonAction, AddonKind, may, need, run_file
 from bbops.language.expressions.types import INTEGER, TEXT, map_of
 
 _PATHS = (
@@ -25,7 +25,7 @@ ADDON = AddonKind(
     "Pictures made smaller, cropped and converted.",
     Config,
     {
-        "resizeImage": Action(
+        "resizeImage": AddonAction(
             "Resize Image",
             "Make a picture another size; a side that is left out follows from the other.",
             (
@@ -48,7 +48,7 @@ ADDON = AddonKind(
             repeat="safe",
             writes=False,
         ),
-        "convertFormat": Action(
+        "convertFormat": AddonAction(
             "Convert Format",
             "Write a picture in another format.",
             (
@@ -61,7 +61,7 @@ ADDON = AddonKind(
             repeat="safe",
             writes=False,
         ),
-        "cropImage": Action(
+        "cropImage": AddonAction(
             "Crop Image",
             "Cut a rectangle out of a picture, in pixels.",
             (
@@ -82,7 +82,7 @@ ADDON = AddonKind(
             repeat="safe",
             writes=False,
         ),
-        "getImageInfo": Action(
+        "getImageInfo": AddonAction(
             "Get Image Info",
             "Read what a picture is.",
             (run_file("inputPath"),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
+from bbops.language.addons._base import AddonAction, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, TEXT, list_of, map_of
 
 
@@ -26,7 +26,7 @@ ADDON = AddonKind(
     "Issues of a tracker.",
     Config,
     {
-        "createIssue": Action(
+        "createIssue": AddonAction(
             "Create Issue",
             "Open an issue in a project.",
             (
@@ -43,7 +43,7 @@ ADDON = AddonKind(
             "- return:\n"
             "    value: ${ vars.issue.key }",
         ),
-        "updateIssue": Action(
+        "updateIssue": AddonAction(
             "Update Issue",
             "Change fields of an issue.",
             (
@@ -56,7 +56,7 @@ ADDON = AddonKind(
             "    fields: { summary: It is still broken }",
             repeat="safe",
         ),
-        "searchIssues": Action(
+        "searchIssues": AddonAction(
             "Search Issues",
             "Find issues by the language of the tracker.",
             (
@@ -78,7 +78,7 @@ ADDON = AddonKind(
             repeat="safe",
             writes=False,
         ),
-        "transitionIssue": Action(
+        "transitionIssue": AddonAction(
             "Transition Issue",
             "Move an issue to another state.",
             (

@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model
 from bbops.base.names import env_name
-from bbops.language.addons._base import Action, AddonKind, Setting, may, need
+from bbops.language.addons._base import AddonAction, AddonKind, Setting, may, need
 from bbops.language.expressions.types import ANY, BOOLEAN, INTEGER, TEXT, list_of, map_of
 from bbops.runtime.vendors._paths import read_base, read_path
 
@@ -21,7 +21,7 @@ _ENCODING = may(
 
 
 def check_base(text: str) -> str:
-    """Return a base directory as it is written; refuse one that leads elsewhere."""
+    """Return a base directory unchanged; refuse a path that leads outside."""
     if not env_name(text):
         try:
             read_base(text)
@@ -47,7 +47,7 @@ ADDON = AddonKind(
     "Files on the server, below one folder.",
     Config,
     {
-        "saveFile": Action(
+        "saveFile": AddonAction(
             "Save File",
             "Write a file, with the folders it lies in, in the place of one that is there.",
             (
@@ -64,7 +64,7 @@ ADDON = AddonKind(
             "- localStorage.saveFile: { path: notes/hello.txt, content: Hello }",
             repeat="safe",
         ),
-        "readFile": Action(
+        "readFile": AddonAction(
             "Read File",
             "Read a file as text, or as bytes.",
             (
@@ -78,14 +78,14 @@ ADDON = AddonKind(
             "    value: ${ vars.content }",
             writes=False,
         ),
-        "deleteFile": Action(
+        "deleteFile": AddonAction(
             "Delete File",
             "Delete a file; one that is not there is fine.",
             (_PATH,),
             map_of({"path": TEXT}, "the file"),
             "- localStorage.deleteFile: { path: notes/hello.txt }",
         ),
-        "listFiles": Action(
+        "listFiles": AddonAction(
             "List Files",
             "List the files of a folder.",
             (
@@ -108,7 +108,7 @@ ADDON = AddonKind(
             "    value: ${ vars.files | pluck('name') }",
             writes=False,
         ),
-        "fileExists": Action(
+        "fileExists": AddonAction(
             "File Exists",
             "Say whether a file is there.",
             (_PATH,),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pydantic import Field
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need, run_file
+from bbops.language.addons._base import AddonAction, AddonKind, Secret, Setting, may, need, run_file
 from bbops.language.expressions.types import DATETIME, INTEGER, TEXT, list_of, map_of
 
 
 class Config(Model):
-    """`bucket` is the default one.
+    """`bucket` is the default bucket.
 
     `endpoint` is for storage of another vendor with the same protocol.
     """
@@ -31,7 +31,7 @@ ADDON = AddonKind(
     "Files in a bucket.",
     Config,
     {
-        "uploadFile": Action(
+        "uploadFile": AddonAction(
             "Upload File",
             "Store a file of this run under a key.",
             (
@@ -47,7 +47,7 @@ ADDON = AddonKind(
             "    contentType: application/pdf",
             repeat="safe",
         ),
-        "getSignedUrl": Action(
+        "getSignedUrl": AddonAction(
             "Get Signed URL",
             "Make an address under which anybody can read a file for a time.",
             (
@@ -63,7 +63,7 @@ ADDON = AddonKind(
             repeat="safe",
             writes=False,
         ),
-        "deleteFile": Action(
+        "deleteFile": AddonAction(
             "Delete File",
             "Delete a file; one that is not there is fine.",
             (
@@ -74,7 +74,7 @@ ADDON = AddonKind(
             "- objectStorage.deleteFile: { key: reports/today.pdf }",
             repeat="safe",
         ),
-        "listFiles": Action(
+        "listFiles": AddonAction(
             "List Files",
             "List the files whose keys begin with a text.",
             (

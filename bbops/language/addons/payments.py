@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
+from bbops.language.addons._base import AddonAction, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, BOOLEAN, INTEGER, TEXT, map_of
 
 
@@ -32,7 +32,7 @@ ADDON = AddonKind(
     "Customers, payments, subscriptions and their webhooks.",
     Config,
     {
-        "createPaymentIntent": Action(
+        "createPaymentIntent": AddonAction(
             "Create Payment Intent",
             "Begin a payment; `client_secret` is for the client.",
             (
@@ -63,7 +63,7 @@ ADDON = AddonKind(
             "    value: ${ vars.payment.client_secret }",
             repeat="key",
         ),
-        "createCustomer": Action(
+        "createCustomer": AddonAction(
             "Create Customer",
             "Make a customer.",
             (
@@ -78,7 +78,7 @@ ADDON = AddonKind(
             "    value: ${ vars.customer.id }",
             repeat="key",
         ),
-        "createSubscription": Action(
+        "createSubscription": AddonAction(
             "Create Subscription",
             "Subscribe a customer to a price.",
             (
@@ -95,7 +95,7 @@ ADDON = AddonKind(
             "    value: ${ vars.subscription.status }",
             repeat="key",
         ),
-        "createRefund": Action(
+        "createRefund": AddonAction(
             "Create Refund",
             "Give a payment back.",
             (
@@ -120,7 +120,7 @@ ADDON = AddonKind(
             "- payments.createRefund: { chargeId: ch_1, amount: 500 }",
             repeat="key",
         ),
-        "verifyWebhookSignature": Action(
+        "verifyWebhookSignature": AddonAction(
             "Verify Webhook Signature",
             "Check that an event comes from the provider, and read it; another one throws 400.",
             (

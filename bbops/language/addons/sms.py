@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, Setting, need
+from bbops.language.addons._base import AddonAction, AddonKind, Secret, Setting, need
 from bbops.language.expressions.types import TEXT, map_of
 
 
@@ -36,7 +36,7 @@ ADDON = AddonKind(
     "Short messages to phones.",
     Config,
     {
-        "sendSms": Action(
+        "sendSms": AddonAction(
             "Send SMS",
             "Send a short message.",
             (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, Setting
+from bbops.language.addons._base import AddonAction, AddonKind, Secret, Setting
 from bbops.language.addons._parameters import MAIL
 from bbops.language.expressions.types import TEXT, list_of, map_of
 
@@ -41,7 +41,7 @@ ADDON = AddonKind(
     "Mails by any server that speaks SMTP.",
     Config,
     {
-        "sendEmail": Action(
+        "sendEmail": AddonAction(
             "Send Email",
             "Send a mail. `refused` are recipients that the server did not take; it is an error if"
             " it took none.",

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
+from bbops.language.addons._base import AddonAction, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, list_of, map_of
 
 _PRODUCT = map_of(
@@ -43,7 +43,7 @@ class Config(Model):
 
     @model_validator(mode="after")
     def check_token(self) -> Self:
-        """Refuse a store that nothing lets in, and half of a pair."""
+        """Refuse a store without credentials, and half of a pair of them."""
         has_id, has_secret = self.client_id is not None, self.client_secret is not None
         if has_id is has_secret and (has_id or self.access_token is not None):
             return self
@@ -52,14 +52,14 @@ class Config(Model):
 
 
 _PER_SECOND = 2.0
-"""Requests of one store that the vendor takes; others wait for their turn, 20 s at most."""
+"""Requests that the vendor accepts for one store; others wait, 20 s at most."""
 
 ADDON = AddonKind(
     "Store",
     "Products, orders and stock of an online store.",
     Config,
     {
-        "getProducts": Action(
+        "getProducts": AddonAction(
             "Get Products",
             "List products.",
             (
@@ -76,7 +76,7 @@ ADDON = AddonKind(
             per_second=_PER_SECOND,
             writes=False,
         ),
-        "getOrder": Action(
+        "getOrder": AddonAction(
             "Get Order",
             "Read an order; an unknown one throws 404.",
             (need("orderId", "text integer"),),
@@ -103,7 +103,7 @@ ADDON = AddonKind(
             per_second=_PER_SECOND,
             writes=False,
         ),
-        "updateInventory": Action(
+        "updateInventory": AddonAction(
             "Update Inventory",
             "Change how many there are at a location.",
             (
@@ -122,7 +122,7 @@ ADDON = AddonKind(
             "- store.updateInventory: { inventoryItemId: 1, locationId: 2, adjustment: -3 }",
             per_second=_PER_SECOND,
         ),
-        "createProduct": Action(
+        "createProduct": AddonAction(
             "Create Product",
             "Make a product.",
             (

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
+from bbops.language.addons._base import AddonAction, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import BOOLEAN, TEXT, map_of
 
 _MESSAGE = map_of({"ok": BOOLEAN, "channel": TEXT, "ts": TEXT}, "the message")
@@ -27,7 +27,7 @@ ADDON = AddonKind(
     "Messages to channels and members of a team chat.",
     Config,
     {
-        "sendMessage": Action(
+        "sendMessage": AddonAction(
             "Send Message",
             "Write into a channel.",
             (
@@ -39,7 +39,7 @@ ADDON = AddonKind(
             "- teamChat.sendMessage: { channel: general, text: A new order came in }",
             one_of=("text", "blocks"),
         ),
-        "sendDirectMessage": Action(
+        "sendDirectMessage": AddonAction(
             "Send Direct Message",
             "Write to one member.",
             (

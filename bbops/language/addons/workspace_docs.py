@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field
 
 from bbops.base.model import Model
-from bbops.language.addons._base import Action, AddonKind, Secret, Setting, may, need
+from bbops.language.addons._base import AddonAction, AddonKind, Secret, Setting, may, need
 from bbops.language.expressions.types import ANY, BOOLEAN, TEXT, list_of, map_of
 
 _PAGE = map_of(
@@ -27,7 +27,7 @@ class Config(Model):
 
 
 _PER_SECOND = 3.0
-"""Requests of one integration that the vendor takes; others wait for their turn, 20 s at most."""
+"""Requests that the vendor accepts from one integration; others wait, 20 s at most."""
 
 _SOURCE = may("dataSourceId", "text", "Of a database that has several data sources")
 
@@ -36,7 +36,7 @@ ADDON = AddonKind(
     "Databases and pages of a workspace.",
     Config,
     {
-        "queryDatabase": Action(
+        "queryDatabase": AddonAction(
             "Query Database",
             "Read pages of a database.",
             (
@@ -58,7 +58,7 @@ ADDON = AddonKind(
             per_second=_PER_SECOND,
             writes=False,
         ),
-        "createPage": Action(
+        "createPage": AddonAction(
             "Create Page",
             "Make a page in a database.",
             (
@@ -76,7 +76,7 @@ ADDON = AddonKind(
             "    value: ${ vars.page.url }",
             per_second=_PER_SECOND,
         ),
-        "updatePage": Action(
+        "updatePage": AddonAction(
             "Update Page",
             "Change properties of a page.",
             (

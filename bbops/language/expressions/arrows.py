@@ -1,4 +1,4 @@
-"""Arrow functions of filters as the check sees them: what a member is, what may come of it."""
+"""Arrow functions of filters in the check: the types of members and of results."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from bbops.language.expressions.types import Type
 from bbops.runtime.values.filters import FILTERS
 
 _CONDITIONS: Final = frozenset({"filter", "some", "every", "first", "last", "length"})
-"""Filters whose arrow function says of a member whether it counts."""
+"""Filters whose arrow function decides whether a member counts."""
 
 _NEEDS: Final[Mapping[str, str]] = {
     "sum": "number", "avg": "number", "flatMap": "list", "toMap": "text integer",
     "sort": "text number datetime date boolean", "min": "text number datetime date boolean",
     "max": "text number datetime date boolean",
 }  # fmt: skip
-"""What their first arrow function has to give."""
+"""The required result type of the first arrow function of a filter."""
 
 _TAKES_NULL: Final = frozenset({"sort", "min", "max"})
 
 
 def check_arrows(at: Checks, node: s.Filter, of: Type) -> tuple[list[Type], Facts]:
-    """Return what each argument of a filter gives, and what the condition among them proves.
+    """Return the type of each argument of a filter, and the facts that its condition proves.
 
-    Of an arrow function that is what comes of a member.
+    The type of an arrow function is the type of its result for a member.
     """
     known = FILTERS.get(node.name)
     takes = known.arrows if known is not None else {}
@@ -38,23 +38,23 @@ def check_arrows(at: Checks, node: s.Filter, of: Type) -> tuple[list[Type], Fact
     for place, arg in enumerate(node.args):
         if isinstance(arg, s.Arrow):
             is_taken = place in takes and of.kind in {"list", "any", "null"}
-            one, proved = _arrow(at, node, arg, of, place, is_taken=is_taken)
+            result, proved = _arrow(at, node, arg, of, place, is_taken=is_taken)
             facts = facts or proved
         elif place in takes and not _takes_values(node, of):
-            one = _no_arrow(at, node, arg, of)
+            result = _no_arrow(at, node, arg, of)
         else:
-            one = at.infer(arg)
-        found.append(one)
+            result = at.infer(arg)
+        found.append(result)
     return found, facts
 
 
 def _takes_values(node: s.Filter, of: Type) -> bool:
-    """Return whether a filter also takes another argument in the place of its arrow function."""
+    """Return whether a filter also accepts a plain value instead of its arrow function."""
     return node.name == "sort" or (node.name in {"min", "max"} and of.kind != "list")
 
 
 def check_members(at: Checks, node: s.Filter, of: Type) -> bool:
-    """Report members that a filter without an arrow function cannot take; return whether it did."""
+    """Report members that a filter without an arrow function rejects; return whether it did."""
     if node.args and node.name != "flatten":
         return False
     if node.name in {"min", "max"} and of.kind not in {"list", "any", "null"}:
@@ -82,7 +82,7 @@ def check_members(at: Checks, node: s.Filter, of: Type) -> bool:
 def _written(name: str, item: Type, field: str = "…") -> str:
     if item.kind not in {"map", "any"}:
         return ""
-    numbers = [key for key, one in (item.fields or {}).items() if t.fits(one, "number")]
+    numbers = [key for key, type_ in (item.fields or {}).items() if t.fits(type_, "number")]
     field = field if field != "…" or not numbers else numbers[0]
     return f"write '{name}(row => row.{field})'"
 
@@ -122,7 +122,7 @@ def _within(at: Checks, arrow: s.Arrow, given: Sequence[Type]) -> Checks:
 
 
 def _no_arrow(at: Checks, node: s.Filter, arg: s.Node, of: Type) -> Type:
-    """Report a value where an arrow function has to stand, and say how it is written."""
+    """Report a plain value in the place of an arrow function, with the syntax in the hint."""
     at.infer(arg)
     field = arg.value if isinstance(arg, s.Literal) and isinstance(arg.value, str) else "…"
     hint = _written(node.name, of.item or t.ANY, field) or f"write '{node.name}(one => …)'"
@@ -130,7 +130,7 @@ def _no_arrow(at: Checks, node: s.Filter, arg: s.Node, of: Type) -> Type:
 
 
 def arrow_result(node: s.Filter, of: Type, args: Sequence[Type], facts: Facts) -> Type | None:
-    """Return the type of a filter's result where its arrow functions decide; else None."""
+    """Return the type of a filter's result if its arrow functions decide it; else None."""
     item = t.concealed(of.item or t.ANY, by=[of] if of.private else [])
     given = args[0] if args and isinstance(node.args[0], s.Arrow) else None
     match node.name:
@@ -177,7 +177,7 @@ def _of_numbers(name: str, number: Type) -> Type:
 
 
 def _narrowed(item: Type, arrow: s.Node, facts: Facts) -> Type:
-    """Return a member's type where its condition has held."""
+    """Return a member's type after its condition was true."""
     name = arrow.names[0] if isinstance(arrow, s.Arrow) else ""
     for path, holds in facts.items():
         if path[0] == name and holds:

@@ -1,4 +1,4 @@
-"""Check what stands in a YAML value: expressions, text around them, maps and lists of them."""
+"""Check the content of a YAML value: expressions, text around them, maps and lists of them."""
 
 from __future__ import annotations
 
@@ -49,16 +49,16 @@ def check_value(value: AnyValue, scope: Scope) -> Type:
 
 
 def check_condition(value: Expression, scope: Scope) -> Outcomes:
-    """Check an expression that must be true or false; return what is proved either way."""
+    """Check an expression that must be true or false; return the facts of both outcomes."""
     scope.forget_mistakes(value.node)
     return Inference(scope, value.mark, value.node).condition(value.node)
 
 
 def refuse_null(value: AnyValue, of: Type, scope: Scope, by: str, cure: str = "") -> Type:
-    """Return the type of a checked value that may not be null; report it where null is possible.
+    """Return the type of a checked value that may not be null; report a possible null.
 
     Args:
-        by: what takes no null, as the message says it.
+        by: the place that rejects null, as the message names it.
     """
     if not t.may_be_null(of):
         return of
@@ -67,12 +67,12 @@ def refuse_null(value: AnyValue, of: Type, scope: Scope, by: str, cure: str = ""
 
 
 def proved(value: AnyValue, scope: Scope) -> Outcomes:
-    """Return what a checked condition proves, either way."""
+    """Return the facts that a checked condition proves if it is true, and if it is false."""
     return outcomes(value.node, scope) if isinstance(value, Expression) else ({}, {})
 
 
 def braces_hint(text: object, scope: Scope) -> str:
-    """Return the cure for a text that reads like an expression without its `${ }`, or nothing."""
+    """Return the hint for a text that looks like an expression without `${ }`, or nothing."""
     found = _READS_LIKE_ONE(text) if isinstance(text, str) else None
     if found is None or not (found[1] in {*scope.roots, "vars"} or found[1] in FUNCTIONS):
         return ""
@@ -85,7 +85,7 @@ def braces_hint(text: object, scope: Scope) -> str:
 
 
 def _resolves(node: s.Node, scope: Scope) -> bool:
-    """Return whether an expression has no mistakes here, and reads only what is declared."""
+    """Return whether an expression is valid here and reads only declared names."""
     found: list[str] = []
     declared = {name: replace(of, rest=None) for name, of in scope.roots.items()}
     inner = Scope(

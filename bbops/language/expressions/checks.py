@@ -1,6 +1,6 @@
-"""What the checks of an expression's parts have in common: mistakes, null, what is known.
+"""The shared part of all checks of expressions: diagnostics, null and known facts.
 
-A mistake is reported once: what stands around it has the type `any`, of which nothing is wrong.
+A mistake is reported once: the expression around it gets the type `any`, which fits everything.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ class Checks:
         raise NotImplementedError
 
     def within(self, scope: Scope) -> Self:
-        """Return the check of a part of the same scalar that sees other names."""
+        """Return the check of a part of the same scalar in another scope."""
         return type(self)(scope, self.mark, self.whole)
 
     def wrong(
         self, offset: int, code: str, message: str, hint: str = "", *, hides: bool = False
     ) -> Type:
-        """Report a mistake and return the type of what it stands in."""
+        """Report a mistake and return the type of the expression around it."""
         self.scope.wrong.add(id(self.whole))
         if code != "maybe-null":
             self.scope.unclear.add(id(self.whole))
@@ -46,7 +46,7 @@ class Checks:
     def wrong_type(
         self, offset: int, message: str, hint: str, *parts: s.Node, hides: bool = False
     ) -> Type:
-        """Report a type mistake; of a misspelt query among the parts say that it is misspelt."""
+        """Report a type mistake; if one of the parts is a misspelt query, report that instead."""
         found = find_misspelt(self.scope, *parts)
         if found is None:
             return self.wrong(offset, "type", message, hint, hides=hides)
@@ -55,13 +55,13 @@ class Checks:
         return self.wrong(node.name_start, "unknown-field", message, near, hides=hides)
 
     def warn(self, offset: int, code: str, message: str, hint: str = "") -> None:
-        """Report what is legal, and hardly meant so; of a mistaken expression say no more."""
+        """Warn of a legal but doubtful expression, unless it has a mistake already."""
         if id(self.whole) in self.scope.wrong:
             return
         self.scope.report(self.mark, offset, code, message, hint)
 
     def condition(self, node: s.Node) -> tuple[Facts, Facts]:
-        """Check a condition; return what is proved where it holds, and where it does not."""
+        """Check a condition; return the facts if it is true, and if it is false."""
         found = self.infer(node)
         if t.fits(found, "boolean"):
             self.without_null(node, found, "a condition", _TRUE_OR_FALSE)
@@ -73,7 +73,7 @@ class Checks:
         return outcomes(node, self.scope)
 
     def narrowed(self, node: s.Node, of: Type) -> Type:
-        """Return the type of a value that is read, as far as conditions say more of it."""
+        """Return the type of a value, narrowed by the conditions that hold here."""
         known = self.scope.known
         if not known.facts and not known.blamed:
             return of
@@ -81,13 +81,13 @@ class Checks:
         return of if path is None else known.narrowed(path, of)
 
     def solid(self, node: s.Node, by: str, hint: str = "") -> Type:
-        """Return the type of a part that may not be null, and report it where null is possible."""
+        """Return the type of a part that may not be null, and report a possible null."""
         return self.without_null(node, self.infer(node), by, hint)
 
     def without_null(
         self, node: s.Node, of: Type, by: str, hint: str = "", *, at: int | None = None
     ) -> Type:
-        """Report a part of which null is possible; `by` says what does not take it."""
+        """Report a part that may be null; `by` names the place that rejects null."""
         if not t.may_be_null(of):
             return of
         if self.scope.known.doubtful:

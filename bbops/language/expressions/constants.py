@@ -1,4 +1,4 @@
-"""Constants that a filter, a function or an operator never takes: a request would meet each."""
+"""Report constants that a filter, function or operator always rejects, so no request meets them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _replace(_of: Type, pattern: Any, to: Any = "") -> None:
     try:
         compile_pattern(str(pattern))
     except FlowError:
-        return  # it is told of as a pattern
+        return  # reported as a pattern
     FILTERS["replaceAll"].apply("", pattern, to)
 
 
@@ -56,9 +56,9 @@ _TRIED: Final[Mapping[str, Callable[..., None]]] = {
 
 
 def check_constants(at: Checks, node: s.Filter, of: Type) -> None:
-    """Report arguments written there that the filter takes of no value.
+    """Report constant arguments that the filter rejects for every value.
 
-    The first ones are tried; what stands behind one that is computed is not.
+    Only the leading constants are tried; a computed argument ends the check.
     """
     skipped = 1 if node.name == "difference" else 0
     try_constants, constants = _TRIED.get(node.name), _first_constants(node.args[skipped:])
@@ -76,7 +76,7 @@ def check_constants(at: Checks, node: s.Filter, of: Type) -> None:
 
 
 def check_divisor(at: Checks, node: s.Binary) -> None:
-    """Report a divisor that is written there and is zero."""
+    """Report a constant divisor of zero."""
     value = node.right.value if isinstance(node.right, s.Literal) else None
     if node.op in {"/", "%"} and type(value) in {int, float} and value == 0:
         at.wrong(node.right.start, "bad-constant", "division by zero")

@@ -1,4 +1,4 @@
-"""The filters that make one kind of value out of another, for hints."""
+"""The filters that convert one kind of value to another, for hints."""
 
 from __future__ import annotations
 
@@ -12,51 +12,51 @@ _FROM_TEXT = {
 
 
 def conversion(found: Type, wanted: Type) -> str:
-    """Return the hint for a value whose kind is not the wanted one."""
+    """Return the hint for a value of another kind than the wanted one."""
     if found.kind == "text" and wanted.kind in _FROM_TEXT:
         return f"add '| {_FROM_TEXT[wanted.kind]}'"
     return "add '| toString'" if wanted.kind == "text" and found.kind in _FROM_TEXT else ""
 
 
-def cure(left: Type, right: Type) -> str:
-    """Return the hint for two kinds of which one is text and does not fit the other."""
+def conversion_hint(left: Type, right: Type) -> str:
+    """Return the hint for two kinds that do not fit if one of them is text."""
     kinds = {left.kind, right.kind}
     found = next((found for kind, found in _FROM_TEXT.items() if kind in kinds), "")
     return f"add '| {found}' to the text" if "text" in kinds and found else ""
 
 
-def comparing_cure(node: s.Compare, left: Type, right: Type, *, of_column: bool) -> str:
+def comparison_hint(node: s.Compare, left: Type, right: Type, *, of_column: bool) -> str:
     """Return the hint for a text or a date that is compared with another kind.
 
     Args:
-        of_column: the text or the date is a column's, which few filters convert in a query.
+        of_column: the text or the date is a column, which few filters convert in a query.
     """
     if {left.kind, right.kind} == {"date", "datetime"}:
-        return _moment_cure(of_column=of_column)
+        return _moment_hint(of_column=of_column)
     text, other, kind = (node.left, node.right, right.kind)
     if right.kind == "text":
         text, other, kind = (node.right, node.left, left.kind)
     if "text" not in {left.kind, right.kind} or kind not in {"integer", "number", "decimal"}:
-        return cure(left, right)
+        return conversion_hint(left, right)
     if isinstance(other, s.Literal) and (of_column or node.op in {"==", "!="}):
         return f"write the number in quotes, '{other.value}', to compare texts"
     if isinstance(text, s.Literal):
         return f"leave out the quotes: {text.value}" if text.value.isdecimal() else ""
-    return f"add '| toString' to the {kind}" if of_column else cure(left, right)
+    return f"add '| toString' to the {kind}" if of_column else conversion_hint(left, right)
 
 
-def _moment_cure(*, of_column: bool) -> str:
+def _moment_hint(*, of_column: bool) -> str:
     """Return the hint for a date beside a datetime."""
     if of_column:
         return "add \"| date('%Y-%m-%d')\" to the datetime"
     return "add '| toDatetime' to the date, or declare it as 'datetime'"
 
 
-def joining_cure(node: s.Binary, left: Type, right: Type) -> str:
-    """Return the hint for `+` between a text and another value: joined, or added as numbers."""
+def joining_hint(node: s.Binary, left: Type, right: Type) -> str:
+    """Return the hint for `+` between a text and another value: join, or add as numbers."""
     text, other = (node.left, right) if left.kind == "text" else (node.right, left)
     if "text" not in {left.kind, right.kind} or other.kind not in _FROM_TEXT:
-        return cure(left, right)
+        return conversion_hint(left, right)
     to_join = f"write '(value | toString)' for the {other.kind}"
     is_number = other.kind in {"integer", "number", "decimal"}
     if is_number and not isinstance(text, s.Literal):

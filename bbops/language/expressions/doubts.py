@@ -1,4 +1,4 @@
-"""Comparisons that are legal, and that always come out the same: surely not what was meant."""
+"""Warn of legal comparisons whose result is always the same."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bbops.language.expressions.types import Type
 DOUBTS: Final = frozenset({
     "date-letters", "same-sides", "never-null", "unknown-role", "unrelated-condition",
 })  # fmt: skip
-"""The codes of what is told here, and in `related`."""
+"""The codes of the warnings here, and in `related`."""
 _ROLE: Final = ("vars", "auth", "role")
 _GIVEN: Final = ("params", "query", "input")
 
@@ -56,7 +56,7 @@ def warn_of_letters(at: Checks, node: s.Filter) -> None:
 
 
 def warn_of_null(at: Checks, node: s.Compare, left: Type, right: Type) -> None:
-    """Warn of a value that is compared with null, and cannot be null."""
+    """Warn of a comparison of null with a value that cannot be null."""
     for side, of, other in ((node.left, left, node.right), (node.right, right, node.left)):
         is_null = isinstance(other, s.Literal) and other.value is None
         if not is_null or of.nullable or of.kind in {"any", "null"} or at.scope.known.doubtful:

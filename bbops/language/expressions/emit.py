@@ -1,8 +1,8 @@
 """Turn a checked expression into a restricted Python AST.
 
-No attribute of a value is ever touched: `.name` becomes an item look-up, operators become bounded
-functions of `bbops.runtime.values.operators`, filters come from one table. Names that the code
-needs are asked of `Names`, which remembers them for the linker.
+The code never reads an attribute of a value: `.name` becomes an item look-up, operators become
+bounded functions of `bbops.runtime.values.operators`, filters come from one table. The code gets
+its names from `Names`, which records them for the linker.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ _PARTICULAR = frozenset({
     "parseJson", "round", "sort", "split",
     "startOf",
 })  # fmt: skip
-"""Filters that fail on some values of the right type."""
+"""Filters that fail for some values of the right type."""
 
 
-class Names(Protocol):
-    """Where the surrounding function keeps what an expression names."""
+class CodeNames(Protocol):
+    """The names that the expressions of a function use."""
 
     def root(self, name: str) -> ast.expr:
         """Return the code that reads a root such as `input`."""
@@ -49,7 +49,7 @@ class Names(Protocol):
         ...
 
     def now(self) -> ast.expr:
-        """Return the code of the step's one `now()`."""
+        """Return the code of the one `now()` of the step."""
         ...
 
     def use(self, target: str) -> ast.expr:
@@ -82,12 +82,12 @@ class Emitter:
     def __init__(
         self,
         scope: Scope,
-        names: Names,
+        names: CodeNames,
         override: Callable[[s.Node], ast.expr | None] | None = None,
     ) -> None:
         self.scope, self.names, self.override = scope, names, override
         self.arrows: list[str] = []
-        """The names of the arrow functions around what is emitted."""
+        """The names of the arrow functions around the current node."""
 
     def value(self, value: AnyValue) -> ast.expr:
         """Return the code of a value in YAML."""
@@ -107,7 +107,7 @@ class Emitter:
                 raise AssertionError(value.problem.message)
 
     def at(self, value: Expression | Template, code: ast.expr) -> ast.expr:
-        """Give every node of `code` the YAML line of its scalar, for tracebacks."""
+        """Set the YAML line of a scalar on every node of `code`, for tracebacks."""
         if value.mark is not None:
             line, column = value.mark.line, value.mark.column - 1
             for node in ast.walk(code):
@@ -117,7 +117,7 @@ class Emitter:
         return code
 
     def condition(self, expression: Expression) -> ast.expr:
-        """Return the code of a condition; a value that is no boolean fails at run time."""
+        """Return the code of a condition; a value that is not a boolean fails at run time."""
         code = self.node(expression.node)
         if self.scope.type_of(expression.node) != Type("boolean"):
             code = self.operator("truth", code)
@@ -130,11 +130,11 @@ class Emitter:
         return self.operator("join_text", *parts)
 
     def html(self, value: AnyValue, escape: str = "filter:escapeHtml") -> ast.expr:
-        """Return the code of a value as HTML: what an expression gives is escaped, once.
+        """Return the code of a value as HTML; the results of expressions are escaped once.
 
         Args:
-            value: may hold expressions.
-            escape: escapes a text; for markup that is another one.
+            value: a value, perhaps with expressions.
+            escape: the function that escapes a text; markup uses another one.
         """
         match value:
             case Expression():
@@ -171,7 +171,7 @@ class Emitter:
                 return load(f"a_{node.name}") if is_own else self.names.root(node.name)
             case s.Member():
                 return self.member(node)
-            case s.Index():
+            case s.ItemAccess():
                 return self.index(node)
             case s.ListOf():
                 return ast.List(self.nodes(node.items), ast.Load())
@@ -197,7 +197,7 @@ class Emitter:
                     return code
                 args = [arg for arg in node.args if not isinstance(arg, s.Literal)]
                 return self.blamed(code, *(args or [node.of]))
-            case s.Call():
+            case s.FunctionCall():
                 return self.call(node)
             case s.Arrow():
                 return self.arrow(node)
@@ -205,7 +205,7 @@ class Emitter:
                 raise AssertionError(node)
 
     def arrow(self, node: s.Arrow) -> ast.expr:
-        """Return the code of an arrow function, which takes a member and its place."""
+        """Return the code of an arrow function, which takes a member and its index."""
         around, self.arrows = self.arrows, [*self.arrows, *node.names]
         body = self.node(node.body)
         self.arrows = around
@@ -234,7 +234,7 @@ class Emitter:
             return ast.Subscript(of, key, ast.Load())
         return self.operator("get_optional" if node.optional else "get", of, key)
 
-    def index(self, node: s.Index) -> ast.expr:
+    def index(self, node: s.ItemAccess) -> ast.expr:
         if isinstance(node.of, s.Name) and node.of.name == "vars":
             key = node.key
             if isinstance(key, s.Literal) and isinstance(key.value, str):
@@ -259,7 +259,7 @@ class Emitter:
         return self.operator(_COMPARE[node.op], left, right)
 
     def operands(self, node: s.Binary) -> tuple[ast.expr, ast.expr]:
-        """Return the code of both sides; a number beside a decimal is one, too."""
+        """Return the code of both sides; a number beside a decimal becomes a decimal."""
         left, right = self.node(node.left), self.node(node.right)
         kinds = [self.scope.type_of(side).kind for side in (node.left, node.right)]
         if kinds == ["decimal", "number"]:
@@ -272,7 +272,7 @@ class Emitter:
         return call(self.names.use("bbops.runtime.values.decimals:exact"), code)
 
     def comparand(self, node: s.Node, other: s.Node) -> ast.expr:
-        """Return the code of one side of a comparison, in the form that the other side has."""
+        """Return the code of one side of a comparison, in the form of the other side."""
         if isinstance(node, s.ListOf):
             return ast.List([self.comparand(item, other) for item in node.items], ast.Load())
         form = form_beside(self.scope.type_of(node), self.scope.type_of(other))
@@ -287,7 +287,7 @@ class Emitter:
         given = [ast.Constant(form), ast.Constant(s.request_field(node))]
         return call(self.names.use(f"bbops.runtime.values.forms:{name}"), self.node(node), *given)
 
-    def call(self, node: s.Call) -> ast.expr:
+    def call(self, node: s.FunctionCall) -> ast.expr:
         if node.name == "now":
             return self.names.now()
         function = self.names.use(f"function:{node.name}")
@@ -297,7 +297,7 @@ class Emitter:
         return self.blamed(call(function, *arguments), *node.args)
 
     def blamed(self, code: ast.Call, *parts: s.Node) -> ast.Call:
-        """Return a call that names the request's field where these parts make it fail."""
+        """Return a call that names the request's field if these parts make it fail."""
         field = s.request_field(*parts)
         if not field:
             return code
@@ -305,6 +305,6 @@ class Emitter:
 
 
 def _is_there(of: Type, name: str) -> bool:
-    """Return whether every body that passed its shape has this field: one that is never null."""
+    """Return whether every valid body has this field: a field that is never null."""
     field = (of.fields or {}).get(name)
     return field is not None and field.kind != "any" and not field.nullable

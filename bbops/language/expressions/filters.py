@@ -1,4 +1,4 @@
-"""Filters and functions as the check sees them: what they take, and the type of what they give."""
+"""Filters and functions in the check: the types of their arguments and results."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ ARGUMENTS = {
     "replaceAll": ("text", "text"), "format": ("text",), "hmac": ("text bytes",),
     "range": ("integer",), "randomToken": ("integer",), "random": ("integer", "integer"),
 }  # fmt: skip
-"""The kinds of the arguments, the last for all that follow; `?` takes null too."""
+"""The kinds of the arguments, the last for all that follow; `?` accepts null too."""
 
 _CONVERTS = {"toNumber": "number", "toBoolean": "boolean", "toDatetime": "datetime"}
-"""Filters that give null for other text."""
+"""Filters that return null for other text."""
 
 _BY_NAME = frozenset({"pick", "omit", "pluck", "has", "sort"})
 """Filters whose arguments are names of fields."""
 
 _HASHES = frozenset({"hmac", "sha256"})
-"""Filters of whose result nobody finds the value: it may be compared."""
+"""Filters whose result does not reveal the value, so it may be compared."""
 
 _CHOOSES = frozenset({"min", "max", "clamp"})
-"""Filters that give their value or one of their arguments."""
+"""Filters that return their value or one of their arguments."""
 
 _TYPED_AS = {
     "int": "toNumber", "float": "toNumber", "number": "toNumber", "str": "toString",
@@ -93,7 +93,7 @@ def check_filter(at: Checks, node: s.Filter) -> Type:
     return replace(found, what="") if node.name in _HASHES and t.is_secret(found) else found
 
 
-def check_call(at: Checks, node: s.Call) -> Type:
+def check_call(at: Checks, node: s.FunctionCall) -> Type:
     """Report the mistakes of `name(args)` and return the type of its result."""
     known = FUNCTIONS.get(node.name)
     if known is None:
@@ -108,7 +108,9 @@ def check_call(at: Checks, node: s.Call) -> Type:
     return t.concealed(found, by=args)
 
 
-def _check_count(at: Checks, node: s.Filter | s.Call, place: int, least: int, most: int) -> None:
+def _check_count(
+    at: Checks, node: s.Filter | s.FunctionCall, place: int, least: int, most: int
+) -> None:
     if not least <= len(node.args) <= most:
         wanted = str(least) if least == most else f"{least} to {most}"
         kind = "filter" if isinstance(node, s.Filter) else "function"
@@ -118,7 +120,7 @@ def _check_count(at: Checks, node: s.Filter | s.Call, place: int, least: int, mo
 
 
 def _check_arguments(
-    at: Checks, node: s.Filter | s.Call, args: list[Type], kinds: tuple[str, ...]
+    at: Checks, node: s.Filter | s.FunctionCall, args: list[Type], kinds: tuple[str, ...]
 ) -> list[Type]:
     found = []
     for place, (arg, of) in enumerate(zip(node.args, args, strict=True)):
@@ -137,7 +139,7 @@ def _check_arguments(
 
 
 def _check_pattern(at: Checks, node: s.Filter) -> None:
-    """A constant regular expression is compiled now, so a request never meets a bad one."""
+    """Compile a constant regular expression now, so that no request meets an invalid one."""
     if node.name not in _PATTERNS or not node.args or not isinstance(node.args[0], s.Literal):
         return
     try:
@@ -163,7 +165,7 @@ def _has_wrong_members(at: Checks, node: s.Filter, of: Type) -> bool:
 
 
 def _misnames(at: Checks, node: s.Filter, of: Type) -> bool:
-    """Report a name of a field that a map does not have."""
+    """Report the name of a field that is missing in a map."""
     whole = of.item if of.kind == "list" else of
     if node.name not in _BY_NAME or whole is None or whole.fields is None or whole.rest:
         return False
@@ -186,7 +188,7 @@ def _literals(args: tuple[s.Node, ...]) -> list[s.Literal]:
 
 
 def _chosen(node: s.Filter) -> list[str] | None:
-    """Return the names that a filter was given; None when they are computed."""
+    """Return the names that a filter got; None if they are computed."""
     count = sum(len(arg.items) if isinstance(arg, s.ListOf) else 1 for arg in node.args)
     names = [str(literal.value) for literal in _literals(node.args)]
     return names if len(names) == count else None
@@ -223,13 +225,13 @@ def _filtered(node: s.Filter, of: Type, args: list[Type], gives: str) -> Type:
 
 
 def _is_markup(node: s.Filter, args: list[Type]) -> bool:
-    """Return whether what `join` puts between the members is the author's own."""
+    """Return whether the separator of `join` is the author's own text."""
     given = zip(node.args, args, strict=True)
     return all(isinstance(arg, s.Literal) or of.is_html for arg, of in given)
 
 
 def _converted(of: Type, kind: str) -> Type:
-    """Return the type of a conversion: what has the kind already never fails to have it."""
+    """Return the type of a conversion, which never fails for a value of that kind."""
     if of.kind in {"any", "text", "null"}:
         return _GIVES[kind].or_null()
     found = of if of.kind == "integer" else _GIVES[kind]
@@ -237,22 +239,24 @@ def _converted(of: Type, kind: str) -> Type:
 
 
 def _is_convertible(node: s.Filter) -> bool:
-    """Return whether a constant text is one that the conversion reads."""
+    """Return whether the conversion accepts a constant text."""
     value = node.of.value if isinstance(node.of, s.Literal) else None
     return isinstance(value, str) and FILTERS[node.name].apply(value) is not None
 
 
 def _map(node: s.Filter, of: Type, args: list[Type]) -> Type | None:
-    """Return the map that `pick`, `omit` or `merge` gives, where its fields are known."""
+    """Return the map that `pick`, `omit` or `merge` returns, if its fields are known."""
     if node.name == "merge" and args:
         return t.merged(of, args[0])
     chosen = _chosen(node)
     if of.fields is None or chosen is None or of.private:
         return None
     if node.name == "omit":
-        kept = {name: one for name, one in of.fields.items() if name not in chosen}
+        kept = {name: field for name, field in of.fields.items() if name not in chosen}
         return t.map_of(kept, of.what, rest=of.rest)
     if node.name == "pick":
         picked = {name: of.fields.get(name, of.rest) for name in chosen}
-        return t.map_of({name: one for name, one in picked.items() if one is not None}, of.what)
+        return t.map_of(
+            {name: field for name, field in picked.items() if field is not None}, of.what
+        )
     return None

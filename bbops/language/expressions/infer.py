@@ -32,7 +32,7 @@ class Inference(Checks):
                 return self.narrowed(node, check_name(self, node))
             case s.Member():
                 return self.narrowed(node, check_member(self, node))
-            case s.Index():
+            case s.ItemAccess():
                 return self.narrowed(node, check_index(self, node))
             case s.ListOf():
                 return t.list_of(t.joined([self.infer(item) for item in node.items]))
@@ -53,7 +53,7 @@ class Inference(Checks):
                     node.start, "type", "an arrow function is an argument of a filter of lists",
                     "write 'list | map(row => row.name)'",
                 )  # fmt: skip
-            case s.Call():
+            case s.FunctionCall():
                 if asks_window(self.scope, node):
                     return check_window(self, node)
                 related = asks_related(self.scope, node)

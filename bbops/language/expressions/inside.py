@@ -1,4 +1,4 @@
-"""Find every expression that stands in a model or a value, and every node of one."""
+"""Find every expression in a model or a value, and every node of an expression."""
 
 from __future__ import annotations
 
@@ -14,49 +14,49 @@ from bbops.source.yaml.document import Mark
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
-    """An expression of a file: its tree, and the text it stands in."""
+class PlacedExpression:
+    """An expression of a file: its tree, and its place."""
 
     node: Node
     mark: Mark
 
 
-def expressions(value: Any) -> Iterator[Found]:
+def expressions(value: Any) -> Iterator[PlacedExpression]:
     """Yield every expression in a model, in no order."""
     match value:
         case BaseModel():
             for name in type(value).model_fields:
                 yield from expressions(getattr(value, name))
         case dict():
-            for one in value.values():
-                yield from expressions(one)
+            for item in value.values():
+                yield from expressions(item)
         case list() | tuple():
-            for one in value:
-                yield from expressions(one)
+            for item in value:
+                yield from expressions(item)
         case Holder():
             yield from expressions(value.held())
         case MapValue():
-            for _, one in value.items:
-                yield from expressions(one)
+            for _, item in value.items:
+                yield from expressions(item)
         case ListValue():
             yield from expressions(value.items)
         case Expression() if value.mark is not None:
-            yield Found(value.node, value.mark)
+            yield PlacedExpression(value.node, value.mark)
         case Template() if value.mark is not None:
             for part in value.parts:
                 if isinstance(part, Node):
-                    yield Found(part, value.mark)
+                    yield PlacedExpression(part, value.mark)
 
 
 def nodes(node: Node) -> Iterator[Node]:
-    """Yield a node and all inside it, outer ones first."""
+    """Yield a node and all nodes inside it, outer nodes first."""
     yield node
     for inner in children(node):
         yield from nodes(inner)
 
 
 def conjuncts(node: Node) -> Iterator[Node]:
-    """Yield the parts that `and` joins, from left to right; a node that is no `and` is one."""
+    """Yield the parts of an `and`, from left to right; any other node is its own single part."""
     if isinstance(node, Logic) and node.op == "and":
         yield from conjuncts(node.left)
         yield from conjuncts(node.right)

@@ -1,4 +1,4 @@
-"""What is known when a step begins: the variables with their types, and what conditions proved."""
+"""The facts at the beginning of a step: the types of variables, and the proofs of conditions."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from dataclasses import dataclass, field, replace
 from bbops.language.expressions.types import ANY, Type, join
 
 Path = tuple[str | int, ...]
-"""A value by its names: `vars.user.name` is ("vars", "user", "name")."""
+"""The names that lead to a value: `vars.user.name` is ("vars", "user", "name")."""
 
 Facts = Mapping[Path, bool]
-"""Of values that may be null: True is not null here, False is null here."""
+"""Values that may be null: True is not null here, False is null here."""
 
 
 @dataclass(slots=True)
-class Known:
+class FlowFacts:
     """The variables and the facts at one point of a function.
 
     Attributes:
         vars: the variables that are set on every path to here.
-        unset: those that are set on some paths only, and which ones, for the hint.
-        facts: what conditions proved.
-        blamed: values reported as possibly null; they are taken for sure from then on.
-        ended: no step can run here, since the ones before always return or throw.
-        doubtful: a condition before was wrong, so nobody knows what it should have proved.
+        unset: the variables that are set only on some paths, with these paths for the hint.
+        facts: the proofs of conditions.
+        blamed: values reported as possibly null; from then on they count as not null.
+        ended: no step can run here, since all steps before return or throw.
+        doubtful: an earlier condition has a mistake, so its proof is unknown.
     """
 
     vars: dict[str, Type] = field(default_factory=dict)
@@ -34,15 +34,15 @@ class Known:
     ended: bool = False
     doubtful: bool = False
 
-    def copy(self, facts: Facts | None = None) -> Known:
-        """Return a copy that may go its own way, with more facts."""
+    def copy(self, facts: Facts | None = None) -> FlowFacts:
+        """Return an independent copy, with more facts."""
         known = {**self.facts, **facts} if facts else dict(self.facts)
-        return Known(
+        return FlowFacts(
             dict(self.vars), dict(self.unset), known, set(self.blamed), self.ended, self.doubtful
         )  # fmt: skip
 
     def set(self, name: str, of: Type) -> None:
-        """Take a new value of `vars.<name>`; what was known of the old one is forgotten."""
+        """Set the type of `vars.<name>`, and drop the facts about its old value."""
         self.vars[name] = of.as_read()
         self.unset.pop(name, None)
         self.forget("vars", name)
@@ -50,17 +50,17 @@ class Known:
     def forget(self, *path: str) -> None:
         """Drop the facts about a value and everything inside it."""
         size = len(path)
-        for found in [one for one in self.facts if one[:size] == path]:
+        for found in [other for other in self.facts if other[:size] == path]:
             del self.facts[found]
-        for found in [one for one in self.blamed if one[:size] == path]:
+        for found in [other for other in self.blamed if other[:size] == path]:
             self.blamed.discard(found)
 
     def narrowed(self, path: Path, of: Type) -> Type:
-        """Return the type of the value at a path for those who read it."""
+        """Return the type of the value at a path for its readers."""
         return of.not_null() if path in self.blamed else self.proved(path, of)
 
     def proved(self, path: Path, of: Type) -> Type:
-        """Return the type of the value at a path, as far as conditions say more of it."""
+        """Return the type of the value at a path, narrowed by conditions."""
         fact = self.facts.get(path)
         if fact is False and of.nullable:
             return replace(of, kind="null", nullable=True, item=None, fields=None, rest=None)
@@ -71,17 +71,17 @@ class Known:
         return self.proved(("vars", name), self.vars[name])
 
     def may_lack(self, names: Sequence[str], why: str) -> None:
-        """Take that a step may come back to here with these variables set, or not."""
+        """Record that a step may jump back to here, with these variables set or not."""
         for name in names:
             if name not in self.vars:
                 self.unset.setdefault(name, why)
 
-    def says_as_much_as(self, other: Known) -> bool:
-        """Return whether the same is known of variables and paths."""
+    def says_as_much_as(self, other: FlowFacts) -> bool:
+        """Return whether variables and paths are known equally well in both."""
         return self.vars == other.vars and self.facts == other.facts
 
-    def widened(self, since: Known) -> Known:
-        """Return this with `any` for each variable whose type is not that of `since`."""
+    def widened(self, since: FlowFacts) -> FlowFacts:
+        """Return a copy with `any` for each variable whose type has changed since `since`."""
         found = self.copy()
         for name, of in self.vars.items():
             if name in since.vars and since.vars[name] != of:
@@ -89,11 +89,11 @@ class Known:
         return found
 
 
-def rejoined(ends: Sequence[tuple[str, Known]]) -> Known:
-    """Return what is known where paths meet again.
+def rejoined(ends: Sequence[tuple[str, FlowFacts]]) -> FlowFacts:
+    """Return the facts after paths meet again.
 
     Args:
-        ends: each path's end, and the words that say which path sets a variable when not all do.
+        ends: the end of each path, and the words for the path if only some paths set a variable.
     """
     open_ = [(where, known) for where, known in ends if not known.ended]
     if not open_:
@@ -105,8 +105,8 @@ def rejoined(ends: Sequence[tuple[str, Known]]) -> Known:
     return found
 
 
-def _both(left: Known, where: str, right: Known, also: str) -> Known:
-    found = Known(blamed=left.blamed | right.blamed, doubtful=left.doubtful or right.doubtful)
+def _both(left: FlowFacts, where: str, right: FlowFacts, also: str) -> FlowFacts:
+    found = FlowFacts(blamed=left.blamed | right.blamed, doubtful=left.doubtful or right.doubtful)
     found.unset = {**left.unset, **right.unset}
     found.facts = {path: fact for path, fact in left.facts.items() if right.facts.get(path) is fact}
     for name in {**left.vars, **right.vars}:

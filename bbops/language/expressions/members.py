@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from bbops.language.expressions.inside import expressions
-from bbops.language.expressions.nodes import Index, Literal, Member, Name, Node, children
+from bbops.language.expressions.nodes import ItemAccess, Literal, Member, Name, Node, children
 
 ANY_MEMBER: Final = ""
 """Stands for whichever: the name is read as a whole, or by a key that is computed."""
@@ -23,7 +23,7 @@ def members(node: Node, root: str) -> Iterator[str]:
     match node:
         case Member(of=Name(name=of), name=str(name)) if of == root:
             yield name
-        case Index(of=Name(name=of), key=Literal(value=str(name))) if of == root:
+        case ItemAccess(of=Name(name=of), key=Literal(value=str(name))) if of == root:
             yield name
         case Name(name=name) if name == root:
             yield ANY_MEMBER

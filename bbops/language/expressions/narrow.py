@@ -1,7 +1,7 @@
-"""What a condition proves about values that may be null.
+"""Facts that conditions prove about values that may be null.
 
-In a query, parts without columns are computed before the database looks at a row. So a part that
-reads columns proves nothing of other values.
+A query computes the parts without columns before the database reads a row. So a part that reads
+columns proves nothing of other values.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import Type
 
 Outcomes = tuple[Facts, Facts]
-"""What is proved where a condition holds, and where it does not."""
+"""The facts if a condition is true, and if it is false."""
 
 
 def path_of(node: s.Node, scope: Scope) -> Path | None:
-    """Return the names that lead to a value; None for one that is computed."""
+    """Return the names that lead to a value; None for a computed value."""
     match node:
         case s.Name():
             return (scope.row, node.name) if is_column(node, scope) else (node.name,)
         case s.Member():
             of, last = path_of(node.of, scope), node.name
             return None if of is None else (*of, last)
-        case s.Index(key=s.Literal(value=str() | int() as key)) if type(key) is not bool:
+        case s.ItemAccess(key=s.Literal(value=str() | int() as key)) if type(key) is not bool:
             of = path_of(node.of, scope)
             return None if of is None else (*of, key)
         case _:
@@ -31,13 +31,13 @@ def path_of(node: s.Node, scope: Scope) -> Path | None:
 
 
 def is_column(node: s.Name, scope: Scope) -> bool:
-    """Return whether a bare name means a column."""
+    """Return whether a bare name is a column."""
     free = scope.columns is not None and node.name != "vars"
     return free and node.name not in scope.roots
 
 
 def spelt(path: Path, scope: Scope) -> str:
-    """Return a path as an expression spells it."""
+    """Return a path in the syntax of expressions."""
     is_bare = scope.columns is not None and path[0] == scope.row and len(path) > 1
     name, *rest = path[1:] if is_bare else path
     parts = [f".{part}" if isinstance(part, str) else f"[{part}]" for part in rest]
@@ -54,7 +54,7 @@ def reads_row(node: s.Node, scope: Scope) -> bool:
 
 
 def outcomes(node: s.Node, scope: Scope) -> Outcomes:
-    """Return what a condition proves, either way. Its parts must have been checked."""
+    """Return the facts of both outcomes of a condition. Its parts must have been checked."""
     match node:
         case s.Unary(op="not"):
             yes, no = outcomes(node.of, scope)
@@ -71,7 +71,7 @@ def outcomes(node: s.Node, scope: Scope) -> Outcomes:
             return (found, {}) if node.op == "in" else ({}, found)
         case s.Filter(name="has"):
             return _kept(node, scope, _has(node, scope)), {}
-        case s.Name() | s.Member() | s.Index():
+        case s.Name() | s.Member() | s.ItemAccess():
             found = _never_null(node, scope)  # it was found to be true or false
             return found, found
         case _:
@@ -97,7 +97,7 @@ def _logic(node: s.Logic, scope: Scope) -> Outcomes:
 
 
 def _equality(node: s.Compare, scope: Scope) -> Outcomes:
-    """Return what is proved where two values are equal, and where they are not."""
+    """Return the facts if two values are equal, and if they differ."""
     sides = ((node.left, node.right), (node.right, node.left))
     for side, other in sides:
         if isinstance(other, s.Literal) and other.value is None:
@@ -111,7 +111,7 @@ def _equality(node: s.Compare, scope: Scope) -> Outcomes:
 
 
 def _has(node: s.Filter, scope: Scope) -> Facts:
-    """`input | has('bio')`: a field that is null only when it is left out is not null."""
+    """Return the facts of `input | has('bio')`: a field is null only if it is left out."""
     found = dict(_never_null(node.of, scope))
     path, fields = path_of(node.of, scope), scope.type_of(node.of).fields or {}
     for name in node.args[:1]:
@@ -125,6 +125,6 @@ def _is_absent(of: Type | None) -> bool:
 
 
 def _never_null(node: s.Node, scope: Scope) -> Facts:
-    """A value that is not null proves the same of everything it was read from."""
+    """Prove that a value is not null, and so is everything on its path."""
     path = path_of(node, scope)
     return {} if path is None else {path[:size]: True for size in range(1, len(path) + 1)}

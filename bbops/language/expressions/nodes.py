@@ -1,6 +1,6 @@
-"""The tree of an expression: nodes that know where they stand.
+"""The tree of an expression: nodes with their positions.
 
-Offsets count characters from the start of the scalar the expression stands in.
+Offsets count characters from the start of the expression's scalar.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Name(Node):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Member(Node):
-    """`of.name`, or `of?.name` which passes null on."""
+    """`of.name`, or `of?.name` which returns null for null."""
 
     of: Node
     name: str
@@ -43,7 +43,7 @@ class Member(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Index(Node):
+class ItemAccess(Node):
     """`of[key]`: a list position or a map key."""
 
     of: Node
@@ -85,7 +85,7 @@ class Compare(Node):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Logic(Node):
-    """`and`, `or`: the right side is looked at only when the left does not decide."""
+    """`and`, `or`: the right side runs only if the left side does not decide."""
 
     op: str
     left: Node
@@ -112,8 +112,8 @@ class Filter(Node):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Call(Node):
-    """`name(args)`: one of the built-in functions."""
+class FunctionCall(Node):
+    """`name(args)`: a call of a built-in function."""
 
     name: str
     args: tuple[Node, ...]
@@ -124,8 +124,8 @@ class Arrow(Node):
     """`name => body` or `(name, place) => body`: an argument of a filter of lists.
 
     Attributes:
-        names: of a member, and of its place from 0 on where it has two.
-        starts: where the names stand.
+        names: the names of a member and, if it has two, of its index from 0 on.
+        starts: the offsets of the names.
     """
 
     names: tuple[str, ...]
@@ -137,7 +137,7 @@ _PLACES = frozenset({"start", "end", "name_start", "starts"})
 
 
 def is_same(one: Any, other: Any) -> bool:
-    """Return whether two expressions, or parts of them, say the same, wherever they stand."""
+    """Return whether two expressions, or parts of them, are equal apart from their positions."""
     if isinstance(one, tuple) and isinstance(other, tuple):
         return len(one) == len(other) and all(map(is_same, one, other))
     if type(one) is not type(other):
@@ -149,7 +149,7 @@ def is_same(one: Any, other: Any) -> bool:
 
 
 def names_in(node: Node) -> Iterator[str]:
-    """Yield every name in an expression: of values, and of what is read of them."""
+    """Yield every name in an expression: of values and of their members."""
     if isinstance(node, Name | Member):
         yield node.name
     for part in children(node):
@@ -157,14 +157,14 @@ def names_in(node: Node) -> Iterator[str]:
 
 
 def walk(node: Node) -> Iterator[Node]:
-    """Yield a node and those inside it."""
+    """Yield a node and the nodes inside it."""
     yield node
     for inner in children(node):
         yield from walk(inner)
 
 
 def relations_in(node: Node, roots: Container[str]) -> Iterator[str]:
-    """Yield every name that may be a relation of a row: not what is read of `input` or `vars`."""
+    """Yield every name that may be a relation of a row: not the members of `input` or `vars`."""
     root = node
     while isinstance(root, Member):
         root = root.of
@@ -185,7 +185,7 @@ def children(node: Node) -> tuple[Node, ...]:
     match node:
         case Member() | Unary():
             return (node.of,)
-        case Index():
+        case ItemAccess():
             return (node.of, node.key)
         case ListOf():
             return node.items
@@ -195,7 +195,7 @@ def children(node: Node) -> tuple[Node, ...]:
             return (node.test, node.then, node.other)
         case Filter():
             return (node.of, *node.args)
-        case Call():
+        case FunctionCall():
             return node.args
         case Arrow():
             return (node.body,)
@@ -204,17 +204,17 @@ def children(node: Node) -> tuple[Node, ...]:
 
 
 def levels_of(node: Node) -> int:
-    """Return how many nodes are inside each other at most. Does not recurse."""
+    """Return the depth of a tree. Does not recurse."""
     found, todo = 0, [(node, 1)]
     while todo:
-        one, level = todo.pop()
+        inner, level = todo.pop()
         found = max(found, level)
-        todo += [(inner, level + 1) for inner in children(one)]
+        todo += [(child, level + 1) for child in children(inner)]
     return found
 
 
 def request_field(*nodes: Node) -> str:
-    """Return the path of the one field of the request that values are made of; else empty."""
+    """Return the path of the only request field in these nodes; empty if there are several."""
     found = {path for node in nodes for path in _request_fields(node)}
     return found.pop() if len(found) == 1 else ""
 

@@ -1,4 +1,4 @@
-"""Find the type of arithmetic and comparisons, and what is wrong with them."""
+"""Find the types of arithmetic and comparisons, and their mistakes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bbops.language.expressions import nodes as s
 from bbops.language.expressions import types as t
 from bbops.language.expressions.checks import Checks
 from bbops.language.expressions.constants import check_divisor
-from bbops.language.expressions.conversions import comparing_cure, cure, joining_cure
+from bbops.language.expressions.conversions import comparison_hint, conversion_hint, joining_hint
 from bbops.language.expressions.doubts import warn_of_null, warn_of_role, warn_of_same
 from bbops.language.expressions.forms import check_form
 from bbops.language.expressions.narrow import path_of, reads_row, spelt
@@ -35,7 +35,7 @@ def check_binary(at: Checks, node: s.Binary) -> Type:
     are_times = node.op == "-" and "datetime" in found and found <= _TIMES
     kinds = ("number", "text", "list") if node.op == "+" else ("number",)
     if not are_times and not any(t.fits(left, k) and t.fits(right, k) for k in kinds):
-        hint = joining_cure(node, left, right) if node.op == "+" else cure(left, right)
+        hint = joining_hint(node, left, right) if node.op == "+" else conversion_hint(left, right)
         return at.wrong_type(
             node.start, f"'{node.op}' does not fit {left} and {right}", hint,
             node.left, node.right, hides=left.hides or right.hides,
@@ -59,7 +59,7 @@ def _both(at: Checks, node: s.Binary | s.Compare, left: Type, right: Type) -> tu
 
 
 def check_compare(at: Checks, node: s.Compare) -> Type:
-    """Report two sides that are never compared; true or false comes of them."""
+    """Report two sides that can never be compared; the result is a boolean."""
     left, right = at.infer(node.left), at.infer(node.right)
     is_ordered = node.op not in {"==", "!="}
     refuse_guess(at, node.left, left, node.right, right)
@@ -71,7 +71,7 @@ def check_compare(at: Checks, node: s.Compare) -> Type:
             return t.BOOLEAN  # a query has no other constant for a column of dates
         message = f"{left} and {right} cannot be compared with '{node.op}'"
         converted = node.left if left.kind in {"text", "date"} else node.right
-        hint = comparing_cure(node, left, right, of_column=reads_row(converted, at.scope))
+        hint = comparison_hint(node, left, right, of_column=reads_row(converted, at.scope))
         at.wrong_type(node.start, message, hint, node.left, node.right)
     elif is_ordered:
         _both(at, node, left, right)
@@ -96,7 +96,7 @@ def _check_forms(at: Checks, node: s.Compare, left: Type, right: Type) -> None:
 def refuse_guess(at: Checks, node: s.Node, of: Type, other: s.Node, by: Type) -> None:
     """Report a secret env variable that is compared with anything but a constant.
 
-    How long that takes, and which answer comes, tells a client who guesses how near the guess is.
+    The time and the result of the comparison tell a guessing client how close the guess is.
     """
     for value, found, beside in ((node, of, other), (other, by, node)):
         if found.holds_secret and not isinstance(beside, s.Literal):
@@ -109,7 +109,7 @@ def refuse_guess(at: Checks, node: s.Node, of: Type, other: s.Node, by: Type) ->
 
 
 def _check_option(at: Checks, node: s.Node, of: Type) -> None:
-    """Report a constant that is none of the texts that the other side may be."""
+    """Report a constant that is not an option of the other side."""
     value = node.value if isinstance(node, s.Literal) else None
     if isinstance(value, str) and of.options and value not in of.options:
         message = f"this is one of {', '.join(of.options)}, never '{value}'"
@@ -117,12 +117,12 @@ def _check_option(at: Checks, node: s.Node, of: Type) -> None:
 
 
 def _match_null(at: Checks, node: s.Compare, left: Type, right: Type) -> None:
-    """In a query, two values that may both be null match rows that nobody meant."""
+    """Warn of two nullable values in a query: nulls match rows by accident."""
     if not (left.nullable and right.nullable) or "row" not in at.scope.roots:
         return
-    if any(isinstance(one, s.Literal) for one in (node.left, node.right)):
+    if any(isinstance(side, s.Literal) for side in (node.left, node.right)):
         return
-    is_left, is_right = (reads_row(one, at.scope) for one in (node.left, node.right))
+    is_left, is_right = (reads_row(side, at.scope) for side in (node.left, node.right))
     if is_left == is_right:
         return
     value = node.right if is_left else node.left
@@ -143,7 +143,7 @@ def _member_of(at: Checks, node: s.Compare, left: Type, right: Type) -> None:
         at.wrong(node.right.start, "type", f"'in' needs a list, got {right}", hint)
     elif right.item is not None and not t.comparable(left, right.item, ordered=False):
         message = f"{left} is never in a {right}"
-        at.wrong(node.start, "type", message, cure(left, right.item))
+        at.wrong(node.start, "type", message, conversion_hint(left, right.item))
     else:
         at.without_null(node.right, right, f"'{node.op}'")
         for item in node.right.items if isinstance(node.right, s.ListOf) else ():

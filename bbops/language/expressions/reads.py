@@ -1,4 +1,4 @@
-"""Find the type of what an expression reads: names, variables, fields, members of lists."""
+"""Find the types of the values that an expression reads: names, variables, fields, members."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _MOST_LISTED = 12
 
 
 def check_name(at: Checks, node: s.Name) -> Type:
-    """Report a name that nothing has here and return the type of its value."""
+    """Report an unknown name and return the type of its value."""
     scope, name = at.scope, node.name
     if name in scope.roots:
         return scope.roots[name]
@@ -62,7 +62,7 @@ def _check_variable(at: Checks, node: s.Member) -> Type:
         return scope.known.vars[name]
     if ("vars", name) in scope.known.blamed or not scope.is_complete:
         return t.NEVER
-    scope.known.blamed.add(("vars", name))  # said once, though it be read often
+    scope.known.blamed.add(("vars", name))  # reported once, however often it is read
     if name in scope.known.unset:
         return _unset(at, node, name, scope.known.unset[name])
     return _unknown_field(at, node, _variables(at))
@@ -130,7 +130,7 @@ def _unknown_field(at: Checks, node: s.Member, of: Type) -> Type:
 
 
 def _warn_of_undeclared(at: Checks, node: s.Member, of: Type) -> None:
-    """A query may be read undeclared, but hardly where its like is declared."""
+    """Warn of an undeclared field of a query if the other fields are declared."""
     hint = suggest(node.name, of.fields or ())
     if hint and not _is_blamed(at, ("undeclared", node.name)):
         message = f"query '{node.name}' is not declared, and so is a text or null"
@@ -138,19 +138,19 @@ def _warn_of_undeclared(at: Checks, node: s.Member, of: Type) -> None:
 
 
 def _is_told(at: Checks, node: s.Member, of: Type) -> bool:
-    """Return whether this unknown field was told of before; of a value without any, which one."""
+    """Return whether this unknown field was reported before; in an untyped value, by its name."""
     return _is_blamed(at, path_of(node if of.fields else node.of, at.scope))
 
 
 def _is_blamed(at: Checks, path: Path | None) -> bool:
-    """Return whether a mistake about the value at a path was told before; now it was."""
+    """Return whether a mistake at a path was reported before, and mark it as reported."""
     if path is None or path in at.scope.known.blamed:
         return path is not None
     at.scope.known.blamed.add(path)
     return False
 
 
-def check_index(at: Checks, node: s.Index) -> Type:
+def check_index(at: Checks, node: s.ItemAccess) -> Type:
     """Report the mistakes of `of[key]` and return the type of its value."""
     key = node.key.value if isinstance(node.key, s.Literal) else None
     if isinstance(node.of, s.Name) and node.of.name == "vars" and isinstance(key, str):
@@ -176,7 +176,7 @@ def check_index(at: Checks, node: s.Index) -> Type:
 
 
 def _hidden(found: Type, of: Type) -> Type:
-    """A part of something private is private."""
+    """Return the type of a part of a private value, which is private too."""
     return t.concealed(found, by=[of]) if of.private else found
 
 

@@ -1,4 +1,4 @@
-"""What a query asks of the rows that refer to its row: `exists`, `count`, `sum` and the like."""
+"""Queries about the rows that refer to a row: `exists`, `count`, `sum` and the like."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RELATED = {
     "exists": 1, "count": 1, "sum": 2, "list": 2, "avg": 2, "min": 2, "max": 2, "first": 2,
     "last": 2,
 }  # fmt: skip
-"""Functions of a query's relations, and how many arguments they need; a condition may follow."""
+"""Functions of a query's relations, with their numbers of arguments; a condition may follow."""
 
 
 RELATED_WORDS = {
@@ -28,25 +28,25 @@ RELATED_WORDS = {
     "first": "first(relation, column, condition?) → the column's type, or null",
     "last": "last(relation, column, condition?) → the column's type, or null",
 }
-"""How each is written, and what it gives."""
+"""The syntax and the result of each function."""
 _NEEDS = {
     "sum": "number", "avg": "number", "min": "number text datetime date",
     "max": "number text datetime date",
 }  # fmt: skip
 
 
-def asks_related(scope: Scope, node: s.Call) -> bool:
-    """Return whether a call asks for the rows that refer to a query's row."""
+def asks_related(scope: Scope, node: s.FunctionCall) -> bool:
+    """Return whether a call reads the rows that refer to a query's row."""
     return node.name in RELATED and scope.related is not None
 
 
-def condition_of(node: s.Call) -> s.Node | None:
+def condition_of(node: s.FunctionCall) -> s.Node | None:
     """Return the condition of such a call; None for all rows."""
     least = RELATED[node.name]
     return node.args[least] if len(node.args) > least else None
 
 
-def check_related(at: Checks, node: s.Call) -> Type:
+def check_related(at: Checks, node: s.FunctionCall) -> Type:
     """Report the mistakes of `sum(relation, column, condition)` and return the result's type."""
     scope, least = at.scope, RELATED[node.name]
     if not least <= len(node.args) <= least + 1:
@@ -62,7 +62,7 @@ def check_related(at: Checks, node: s.Call) -> Type:
     return _result(child, node, facts)
 
 
-def _warn_of_unrelated(at: Checks, node: s.Call, wanted: s.Node | None) -> None:
+def _warn_of_unrelated(at: Checks, node: s.FunctionCall, wanted: s.Node | None) -> None:
     """Warn of a condition that is the same for all rows of the relation: it reads none of them."""
     path, table = names_of(node.args[0]), at.scope.related
     found = table.many_types(path) if table is not None and path else None
@@ -81,7 +81,7 @@ def _names_in(node: s.Node) -> set[str]:
     return own.union(*(_names_in(part) for part in s.children(node)))
 
 
-def _result(at: Checks, node: s.Call, facts: Facts) -> Type:
+def _result(at: Checks, node: s.FunctionCall, facts: Facts) -> Type:
     if node.name in {"exists", "count"}:
         return t.BOOLEAN if node.name == "exists" else t.INTEGER
     if node.name == "list":
@@ -103,7 +103,7 @@ def _result(at: Checks, node: s.Call, facts: Facts) -> Type:
 
 
 def names_of(node: s.Node) -> tuple[str, ...] | None:
-    """Return the names of `team.members`; None for anything else."""
+    """Return the names of `team.members`; None for any other node."""
     if isinstance(node, s.Name):
         return (node.name,)
     of = names_of(node.of) if isinstance(node, s.Member) else None
@@ -111,7 +111,7 @@ def names_of(node: s.Node) -> tuple[str, ...] | None:
 
 
 def related_scope(scope: Scope, path: tuple[str, ...] | None) -> Scope | str:
-    """Return the scope of the rows that a path leads to, or why it leads to none."""
+    """Return the scope of the rows at a path, or the reason why the path leads to no rows."""
     table = scope.related
     assert table is not None  # noqa: S101 - asked only in a query
     found = table.many_types(path) if path else None

@@ -1,4 +1,4 @@
-"""What an expression may see at one point of a function, and where its mistakes are reported."""
+"""The scope of an expression: the names at one point of a function, and the report of mistakes."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from bbops.language.expressions.known import Facts, Known
+from bbops.language.expressions.known import Facts, FlowFacts
 from bbops.language.expressions.nodes import Node
 from bbops.language.expressions.types import Type
 from bbops.source.yaml.document import Mark
 
 Report = Callable[[Mark | None, int, str, str, str], None]
-"""(mark, offset in the scalar, code, message, hint); a mark of None means the step."""
+"""(mark, offset in the scalar, code, message, hint); a mark of None stands for the step."""
 
 SIGNED_IN = {"auth": "the signed-in user", "apiKey": "the key that asks"}
-"""Roots that stand under `vars`: who asks. A function cannot set them."""
+"""Roots below `vars` that hold the caller. A function cannot set them."""
 
 
 class Related(Protocol):
-    """A table, seen from the expressions of a query on it."""
+    """A table as the expressions of its queries see it."""
 
     @property
     def name(self) -> str: ...
@@ -35,26 +35,26 @@ class Scope:
 
     Attributes:
         roots: input, query, params, headers, env … by name; `vars` is kept apart.
-        report: takes a mistake.
+        report: the callback for mistakes.
         known: the variables and facts here.
-        types: the type found for each node, by identity; the emitter reads them.
-        wrong: whole expressions in which a mistake was found, by identity.
-        unclear: those of them whose mistake is another than a possible null.
+        types: the type of each node, by identity; the emitter reads them.
+        wrong: whole expressions with a mistake, by identity.
+        unclear: the wrong expressions with another mistake than a possible null.
         reads: the variables that some expression has read.
-        columns: the columns a bare name may mean, inside a query; None elsewhere.
-        table: the table those columns are of.
-        missing: why a name that exists elsewhere does not exist here, for hints.
-        related: the table, where `exists` and its like may be asked of its relations.
-        row: how facts name the row whose columns stand bare; each inner row has a name of its own.
-        is_complete: every variable is known; not behind middleware that could not be read.
-        watch: is told of each node whose type was found, with the scope it was found in.
-        windows: `rank` and `rowNumber` may be asked for.
-        roles: those that tokens of the project may have; empty where nobody knows.
+        columns: the columns that a bare name may refer to in a query; None elsewhere.
+        table: the table of those columns.
+        missing: the reason why a name of other places is missing here, for hints.
+        related: the table whose relations `exists` and the like may read.
+        row: the name of the row of the bare columns in facts; each inner row has its own.
+        is_complete: every variable is known; false after middleware that could not be read.
+        watch: the callback for each typed node, with its scope.
+        windows: `rank` and `rowNumber` are allowed.
+        roles: the roles of the project's tokens; empty if they are unknown.
     """
 
     roots: Mapping[str, Type]
     report: Report
-    known: Known = field(default_factory=Known)
+    known: FlowFacts = field(default_factory=FlowFacts)
     types: dict[int, Type] = field(default_factory=dict)
     wrong: set[int] = field(default_factory=set)
     unclear: set[int] = field(default_factory=set)
@@ -84,12 +84,12 @@ class Scope:
         )  # fmt: skip
 
     def forget_mistakes(self, whole: Node) -> None:
-        """Take an expression for right again, before it is checked."""
+        """Mark an expression as correct again before a new check."""
         self.wrong.discard(id(whole))
         self.unclear.discard(id(whole))
 
     def around(self, related: Related, columns: Mapping[str, Type]) -> Scope:
-        """Return the scope of rows that refer to this one: `row` is still the outer one."""
+        """Return the scope of rows that refer to this row: `row` stays the outer row."""
         row = f"{self.row}'"
         self.known.forget(row)
         return replace(
@@ -103,7 +103,7 @@ class Scope:
 
     @contextmanager
     def knowing(self, facts: Facts) -> Iterator[None]:
-        """While it lasts, more is known: for the part of an expression that a condition guards."""
+        """Add facts during the check of a part that a condition guards."""
         before = self.known.facts
         if facts:
             self.known.facts = {**before, **facts}
@@ -112,4 +112,4 @@ class Scope:
 
 
 Watch = Callable[[Node, Scope], None]
-"""Takes a node of an expression and the scope in which it is read."""
+"""A callback for a node of an expression and its scope."""

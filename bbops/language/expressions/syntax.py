@@ -13,11 +13,11 @@ from bbops.base.diagnostics import Hint, ReplaceWord
 from bbops.language.expressions.nodes import (  # fmt: skip
     Arrow,
     Binary,
-    Call,
     Choice,
     Compare,
     Filter,
-    Index,
+    FunctionCall,
+    ItemAccess,
     ListOf,
     Literal,
     Logic,
@@ -29,10 +29,10 @@ from bbops.language.expressions.nodes import (  # fmt: skip
 )
 
 MAX_DEPTH = 50
-"""Nested parentheses, operators and calls."""
+"""The deepest nesting of parentheses, operators and calls."""
 
 MAX_LEVELS = 260
-"""Of the tree: with `MAX_DEPTH` it keeps every walk off Python's stack limit."""
+"""The deepest tree: with `MAX_DEPTH` it keeps every walk below Python's stack limit."""
 
 MAX_TOKENS = 4_000
 
@@ -247,7 +247,7 @@ class _Parser:
         return node
 
     def refuse_filter(self, node: Node, op: str) -> None:
-        """`a + b | f` reads as two things; LANGUAGE.md section 5 asks for parentheses."""
+        """Refuse `a + b | f`, which is ambiguous; LANGUAGE.md section 5 requires parentheses."""
         if isinstance(node, Filter) and node is not self.closed:
             before = {"else": "a if c else ", "-a": "-"}.get(op, f"a {op} ")
             last = "a" if op == "-a" else "b"
@@ -294,24 +294,24 @@ class _Parser:
     def argument(self) -> Node:
         """Return an argument: `name => body` and `(name, place) => body` are arrow functions."""
         most = self.at + 5  # of `(name, place)`
-        ahead = [one.text for one in self.tokens[self.at : most + 1]]
+        ahead = [token.text for token in self.tokens[self.at : most + 1]]
         size = 1 if self.peek.kind == "name" else ahead.index(")") + 1 if ")" in ahead[:5] else 0
         if not size or ahead[size : size + 1] != ["=>"] or not self.may_name(size):
             return self.choice()
         names = [self.next() for _ in range(size)]
-        names = [one for one in names if one.kind == "name"]
+        names = [token for token in names if token.kind == "name"]
         self.next()
         body = self.choice()
         return Arrow(
-            names[0].start, body.end, tuple(one.text for one in names),
-            tuple(one.start for one in names), body,
+            names[0].start, body.end, tuple(token.text for token in names),
+            tuple(token.start for token in names), body,
         )  # fmt: skip
 
     def may_name(self, size: int) -> bool:
-        """Return whether so many tokens are a name, or one or two names in parentheses."""
+        """Return whether the next tokens are a name, or one or two names in parentheses."""
         kinds = [
-            one.kind if one.kind == "name" else one.text
-            for one in self.tokens[self.at : self.at + size]
+            token.kind if token.kind == "name" else token.text
+            for token in self.tokens[self.at : self.at + size]
         ]
         return kinds in (["name"], ["(", "name", ")"], ["(", "name", ",", "name", ")"])
 
@@ -335,7 +335,7 @@ class _Parser:
             op = self.next()
             if op.text == "[":
                 key = self.choice()
-                node = Index(node.start, self.expect("]").end, node, key)
+                node = ItemAccess(node.start, self.expect("]").end, node, key)
                 continue
             name = self.next()
             if name.kind not in {"name", "word"}:
@@ -362,7 +362,7 @@ class _Parser:
             if not self.is_next("("):
                 return Name(token.start, token.end, token.text)
             args, end = self.arguments()
-            return Call(token.start, end, token.text, args)
+            return FunctionCall(token.start, end, token.text, args)
         if token.text == "(" and token.kind == "op":
             node = self.choice()
             self.expect(")")

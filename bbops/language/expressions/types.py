@@ -1,6 +1,6 @@
-"""What is known of a value before it exists.
+"""The type of a value before it exists.
 
-`any` is what nothing is known of: parsed JSON, a column of type json, a result not yet typed.
+`any` is the type of an unknown value: parsed JSON, a column of type json, an untyped result.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ TEXT_FIELDS = TEXT_COLUMNS | {"email", "url"}
 FORMS = frozenset({"uuid", "time"})
 """Types whose values are texts in one normal form."""
 MAX_SIZE = 5_000
-"""Parts of a type; one with more is `any`, so that no check takes long."""
+"""The most parts of a type; a larger type becomes `any`, which keeps every check fast."""
 
 
 SECRET: Final = "a secret of env"  # noqa: S105 - its name
-"""What a type is called whose value is a secret, so that nobody can find it out by guessing."""
+"""The name of a secret's type; its value may not be compared, so that it cannot be guessed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Type:
-    """A kind, and what is inside it.
+    """A kind, and the types inside it.
 
     Attributes:
         kind: any, null, text, integer, number, decimal, boolean, datetime, date, binary,
@@ -34,15 +34,15 @@ class Type:
         nullable: null is possible.
         item: the type of a list's members.
         fields: a map's fields; None when its keys are not known.
-        rest: the type of names that `fields` does not hold; None refuses them.
-        private: must not reach a client.
-        what: how a message names it, for example `table 'users'`.
-        absent: of a map's field: it reads as null only where the map has no such key.
-        options: of a text: the only ones that it may be; empty where it may be any.
-        form: of a text: `uuid` or `time` where it is one in its normal form, else empty.
+        rest: the type of names outside of `fields`; None rejects them.
+        private: the value must not reach a client.
+        what: the name in messages, for example `table 'users'`.
+        absent: for a map's field: it is null only if the map lacks the key.
+        options: for a text: its allowed values; empty for any text.
+        form: for a text: `uuid` or `time` if it has that normal form, else empty.
         hides: a private value is in it, at any depth.
         holds_secret: a secret of `env` is in it, at any depth.
-        size: how many parts it has.
+        size: the number of its parts.
     """
 
     kind: str
@@ -83,7 +83,7 @@ class Type:
 
     @property
     def is_html(self) -> bool:
-        """Whether it is text in which everything from outside is escaped."""
+        """Whether it is text in which all input is escaped."""
         return self.what == "html" and self.kind == "text"
 
     @property
@@ -93,7 +93,7 @@ class Type:
 
     def parts(self) -> Iterable[Type]:
         """Return the types directly inside."""
-        inner = [one for one in (self.item, self.rest) if one is not None]
+        inner = [part for part in (self.item, self.rest) if part is not None]
         return [*inner, *self.fields.values()] if self.fields else inner
 
     def or_null(self) -> Type:
@@ -110,13 +110,13 @@ class Type:
         return self if self.nullable else self._taking(null=True, absent=True)
 
     def not_null(self) -> Type:
-        """Return this type without null; of null itself no value is left."""
+        """Return this type without null; null itself becomes the type without values."""
         if self.kind == "null":
             return mistaken(hides=self.private)
         return self._taking(null=False) if self.nullable else self
 
     def as_read(self) -> Type:
-        """Return the type of a field once it was read: a key left out is null like another."""
+        """Return the type of a field after a read: a missing key becomes an ordinary null."""
         return self._taking(null=self.nullable) if self.absent else self
 
     def _taking(self, *, null: bool, absent: bool = False) -> Type:
@@ -130,12 +130,12 @@ class Type:
 ANY = Type("any", nullable=True)
 NULL = Type("null", nullable=True)
 NEVER = Type("any", what="no value")
-"""The type without values: members of `[]`, what a mistake gives. Joined it is the other type."""
+"""The type without values: members of `[]`, and mistakes. A join returns the other type."""
 TEXT = Type("text")
 HTML = Type("text", what="html")
-"""Text in which everything from outside is escaped; joined with other text it is text."""
+"""Text in which all input is escaped; joined with other text it is text."""
 ANSWER = "the answer"
-"""What the maps are called in what a test looks at."""
+"""The names of the maps in a test's results."""
 INTEGER = Type("integer")
 NUMBER = Type("number")
 BOOLEAN = Type("boolean")
@@ -159,12 +159,12 @@ def map_of(fields: Mapping[str, Type], what: str = "", *, rest: Type | None = No
 
 
 def mistaken(*, hides: bool) -> Type:
-    """Return the type of what a mistake stands in: nothing follows from it."""
+    """Return the type of an expression with a mistake inside, which fits everything."""
     return replace(NEVER, private=True) if hides else NEVER
 
 
 def named(name: str, enum: Iterable[object] = ()) -> Type:
-    """Return the type that a column's or a shape's type name, and its `enum`, stand for."""
+    """Return the type for the type name of a column or a shape, with its `enum`."""
     if name not in TEXT_FIELDS:
         return _SIMPLE[name]
     options, form = tuple(map(str, enum)), name if name in FORMS else ""
@@ -172,13 +172,13 @@ def named(name: str, enum: Iterable[object] = ()) -> Type:
 
 
 def type_of_constant(value: object) -> Type:
-    """Return the type of a value that stands in the file itself."""
+    """Return the type of a constant in the file."""
     kinds = {bool: BOOLEAN, int: INTEGER, float: NUMBER, str: TEXT}
     return NULL if value is None else kinds.get(type(value), ANY)
 
 
 def either_way(left: Node, then: Type, right: Node, other: Type) -> Type:
-    """Return the type of one of two values; a constant text may only be itself."""
+    """Return the type of one of two values; a constant text has itself as its only option."""
     sides = [
         replace(of, options=(node.value,))
         if isinstance(node, Literal) and isinstance(node.value, str) else of
@@ -188,13 +188,13 @@ def either_way(left: Node, then: Type, right: Node, other: Type) -> Type:
 
 
 def join(left: Type, right: Type) -> Type:
-    """Return a type that both values have; `any` when they share nothing."""
+    """Return a type that both values have; `any` if they have nothing in common."""
     if left is right or right.is_never:
         return left
     if left.is_never or left == right:
         return right
     found = _joined(left, right)
-    return concealed(found, by=[one for one in (left, right) if is_secret(one)])
+    return concealed(found, by=[side for side in (left, right) if is_secret(side)])
 
 
 def _joined(left: Type, right: Type) -> Type:
@@ -203,7 +203,7 @@ def _joined(left: Type, right: Type) -> Type:
         private = left.private or right.private
         return replace(other.or_null(), private=private or other.private)
     nullable = left.nullable or right.nullable
-    absent = nullable and all(one.absent or not one.nullable for one in (left, right))
+    absent = nullable and all(side.absent or not side.nullable for side in (left, right))
     if left.kind == right.kind == "map":
         return replace(_join_maps(left, right), nullable=nullable, absent=absent)
     private = left.private or right.private
@@ -224,7 +224,7 @@ def _joined(left: Type, right: Type) -> Type:
 
 
 def _either(left: tuple[str, ...], right: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the options of a text that has those of one side; none where one side has none."""
+    """Return the options of a text from either side; none if a side has no options."""
     return tuple(dict.fromkeys(left + right)) if left and right else ()
 
 
@@ -237,8 +237,8 @@ def _join_maps(left: Type, right: Type) -> Type:
     if left.fields is None or right.fields is None:
         return concealed(Type("map"), by=[left, right])
     names = {**left.fields, **right.fields}
-    fields = {name: _join_fields(*(one.fields.get(name, one.rest) if one.fields else None
-                                   for one in (left, right))) for name in names}  # fmt: skip
+    fields = {name: _join_fields(*(side.fields.get(name, side.rest) if side.fields else None
+                                   for side in (left, right))) for name in names}  # fmt: skip
     rest = _join_fields(left.rest, right.rest) if left.rest or right.rest else None
     what = left.what if left.what == right.what else ""
     private = left.private or right.private
@@ -252,7 +252,7 @@ def _join_fields(left: Type | None, right: Type | None) -> Type:
 
 
 def merged(left: Type, right: Type) -> Type:
-    """Return the type of the left map with the fields of the right one in their place."""
+    """Return the type of the left map, overwritten with the fields of the right one."""
     if left.fields is None or right.fields is None:
         return concealed(Type("map"), by=[left, right])
     fields = dict(left.fields)
@@ -264,7 +264,7 @@ def merged(left: Type, right: Type) -> Type:
 
 
 def fits(of: Type, kind: str) -> bool:
-    """Return whether a value of this type may be of `kind`, a word of filters' `takes`."""
+    """Return whether a value of this type may be of `kind`, a word in the `takes` of filters."""
     if of.kind in {"any", "null"} or kind in {"any", "same", "item", of.kind}:
         return True
     return of.kind in _ALSO.get(kind, ())
@@ -276,11 +276,11 @@ _ALSO = {
 }  # fmt: skip
 _UNORDERED = frozenset({"boolean", "list", "map", "binary"})
 _WRITTEN = frozenset({"datetime", "date", "decimal"})
-"""Kinds that a shape also takes as text."""
+"""Kinds that a shape also accepts as text."""
 
 
 def comparable(left: Type, right: Type, *, ordered: bool) -> bool:
-    """Return whether two values may be equal, or with `ordered` less or more."""
+    """Return whether two values may be equal, or with `ordered` less or greater."""
     if ordered and not {left.kind, right.kind}.isdisjoint(_UNORDERED):
         return False
     known = [of for of in (left, right) if of.kind not in {"any", "null"}]
@@ -288,13 +288,13 @@ def comparable(left: Type, right: Type, *, ordered: bool) -> bool:
 
 
 def may_be_null(of: Type) -> bool:
-    """Return whether null is known to be possible; of `any` it is found out at run time."""
+    """Return whether null is known to be possible; for `any` this shows at run time."""
     return of.nullable and of.kind != "any"
 
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """Why a value cannot be what is wanted: where inside it, the two types, whether by null."""
+    """The reason why a value does not fit: its path, both types, and whether null is the cause."""
 
     path: str
     found: Type
@@ -303,7 +303,7 @@ class Misfit:
 
 
 def find_misfit(found: Type, wanted: Type, path: str = "") -> Misfit | None:
-    """Return why a shape's field of type `wanted` would not take such a value; None if it would."""
+    """Return why a shape's field of type `wanted` rejects such a value; None if it accepts it."""
     if wanted.kind == "any":
         return None
     if may_be_null(found) and not wanted.nullable:
@@ -322,7 +322,7 @@ def find_misfit(found: Type, wanted: Type, path: str = "") -> Misfit | None:
 
 
 def _find_field_misfit(found: Type | None, wanted: Type, path: str) -> Misfit | None:
-    """A field that may be left out takes no null anyway."""
+    """Compare the types of a map's field; an optional field rejects null too."""
     if found is None and wanted.kind == "any" and not wanted.absent:
         return Misfit(path, NULL, wanted, is_null=True)
     if not wanted.absent:
@@ -333,15 +333,15 @@ def _find_field_misfit(found: Type | None, wanted: Type, path: str) -> Misfit | 
 
 
 def concealed(found: Type, *, by: Iterable[Type]) -> Type:
-    """Return a type made private where something it was made from is; a boolean tells nothing."""
-    hidden = [one for one in by if one.hides]
+    """Return a type, private if it comes from a private value; a boolean reveals nothing."""
+    hidden = [source for source in by if source.hides]
     if not hidden or found.kind == "boolean":
         return found
-    if any(one.holds_secret for one in hidden):
+    if any(source.holds_secret for source in hidden):
         return found if is_secret(found) else replace(found, private=True, what=SECRET)
     return found if found.private else replace(found, private=True)
 
 
 def is_secret(of: Type) -> bool:
-    """Return whether a value is a secret of `env`, or has one in it as it is."""
+    """Return whether a value is a secret of `env`, or contains one unchanged."""
     return of.private and of.what == SECRET

@@ -1,7 +1,7 @@
-"""Read what stands in a YAML value: constants, `${ expressions }`, text around them.
+"""Read the content of a YAML value: constants, `${ expressions }`, text around them.
 
-Reading never raises: what cannot be read becomes `Broken`, which the check reports at its
-exact place. So a file with three mistakes gives three diagnostics.
+Reading never raises: an unreadable part becomes `Broken`, which the check reports at its exact
+place. So a file with three mistakes gives three diagnostics.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from bbops.source.yaml.document import Map, Mark, Seq, Text
 
 
 class Holder:
-    """What a step's field is read into that has expressions in it, beside models."""
+    """The value of a step's field that contains expressions and is not a model."""
 
     __slots__ = ()
 
     def held(self) -> tuple[Any, ...]:
-        """Return what stands in it: expressions, models, or others that hold some."""
+        """Return the content: expressions, models, or other holders."""
         raise NotImplementedError
 
 
@@ -41,17 +41,17 @@ class Constant:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expression:
-    """One expression, bare or as a whole `${ … }`: keeps its native type."""
+    """An expression, bare or as a whole `${ … }`: keeps its native type."""
 
     node: Node
     mark: Mark | None = None
     text: str = ""
-    """As it was written, if it is bare."""
+    """The source text of a bare expression."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Template:
-    """Text with expressions inside: always gives text."""
+    """Text with expressions inside, which always gives text."""
 
     parts: tuple[str | Node, ...]
     mark: Mark | None = None
@@ -59,7 +59,7 @@ class Template:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MapValue:
-    """A map whose values are values."""
+    """A map of values."""
 
     items: tuple[tuple[str, Value], ...]
     mark: Mark | None = None
@@ -76,7 +76,7 @@ class ListValue:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Broken:
-    """Something that could not be read, and why."""
+    """An unreadable part, and the reason."""
 
     problem: SyntaxProblem
     mark: Mark | None = None
@@ -92,7 +92,7 @@ def read_value(data: Any) -> Value:
 
 
 def _read(data: Any, mark: Mark | None) -> Value:
-    """Return a Value; `mark` is where a number or the like stands, which does not say so itself."""
+    """Return a Value; `mark` is the place of a number or another scalar without its own mark."""
     if isinstance(data, str):
         return _read_text(data)
     if isinstance(data, Map):
@@ -109,7 +109,7 @@ def _read(data: Any, mark: Mark | None) -> Value:
 
 
 def read_bare(data: Any) -> Bare:
-    """Return the expression of a field that takes one without `${ }`, such as `if`."""
+    """Return the expression of a field that takes an expression without `${ }`, such as `if`."""
     mark = data.mark if isinstance(data, Text | Map | Seq) else None
     if isinstance(data, bool | int | float) or data is None:
         return Expression(Literal(0, 0, data), mark, json.dumps(data))
@@ -132,7 +132,7 @@ _BRACES = re.compile(r"(\$\{|\{\{)\s*(.*?)\s*\}+")
 
 
 def _refuse_braces(text: str) -> None:
-    """A half-templated condition would always be true; LANGUAGE.md section 5."""
+    """Refuse a half-templated condition, which would always be true; LANGUAGE.md section 5."""
     found = _BRACES.search(text)
     if found is None:
         return
@@ -179,7 +179,7 @@ def _split(text: str) -> Iterator[str | Node]:
 
 
 def _closing(text: str, start: int) -> int:
-    """Return the offset of the `}` that ends the `${` at `start`; quoted ones do not count."""
+    """Return the offset of the `}` that ends the `${` at `start`; braces in quotes do not count."""
     quoted, at = False, start + 2
     while at < len(text):
         char = text[at]
@@ -197,7 +197,7 @@ def _closing(text: str, start: int) -> int:
 
 
 ValueField = Annotated[Value, PlainValidator(read_value), NULL_IS_A_VALUE]
-"""A pydantic field that takes any value, with expressions."""
+"""A pydantic field for any value, with expressions."""
 
 BareField = Annotated[Bare, PlainValidator(read_bare)]
-"""A pydantic field that takes one expression without `${ }`."""
+"""A pydantic field for one expression without `${ }`."""

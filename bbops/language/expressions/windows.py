@@ -1,4 +1,4 @@
-"""`rank` and `rowNumber`: the place of a row among all rows that a query finds."""
+"""`rank` and `rowNumber`: the position of a row among all rows of a query."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ WINDOWS: Final[Mapping[str, str]] = {
     "rank": "rank(order, partition?) → integer, the same for ties",
     "rowNumber": "rowNumber(order, partition?) → integer, ties in the order of the key",
 }
-"""How each is written, and what it gives."""
+"""The syntax and the result of each function."""
 _WAYS: Final = frozenset({"asc", "desc"})
 
 
-def asks_window(scope: Scope, node: s.Call) -> bool:
-    """Return whether a call asks for the place of a query's row."""
+def asks_window(scope: Scope, node: s.FunctionCall) -> bool:
+    """Return whether a call reads the position of a query's row."""
     return node.name in WINDOWS and scope.related is not None
 
 
 def order_of(node: s.Node) -> tuple[s.Node, bool]:
-    """Return what `points.desc` orders by, and whether it goes down."""
+    """Return the node that `points.desc` orders by, and whether the order is descending."""
     if isinstance(node, s.Member) and node.name in _WAYS and not node.optional:
         return node.of, node.name == "desc"
     return node, False
 
 
-def check_window(at: Checks, node: s.Call) -> Type:
+def check_window(at: Checks, node: s.FunctionCall) -> Type:
     """Report the mistakes of `rank(points.desc, team_id)` and return the type of the result."""
     if not at.scope.windows:
         return at.wrong(

@@ -1,7 +1,7 @@
-"""Endpoints of a table become the endpoints and functions that a person would write for them.
+"""Turn endpoints of a table into the endpoints and functions that a developer would write.
 
-That happens before anything else looks at a project: check, plan, contract, history and tests see
-files `endpoints/notes/list.yaml` and `functions/notes/list.yaml`, whose places are in the action.
+This happens before other code reads the project: check, plan, contract, history and tests see
+files `endpoints/notes/list.yaml` and `functions/notes/list.yaml` with places in the action.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ _IN_ENDPOINT = (*SHARED, "idempotency")
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """What the files about tables become.
+    """The resources made of the files about tables.
 
     Attributes:
-        broken: (folder, name) of what a mistake kept from being made.
+        broken: (folder, name) of resources that a mistake prevented.
     """
 
     endpoints: Mapping[str, Resource[Endpoint]]
@@ -50,7 +50,7 @@ class Expanded:
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What keeps a file that was made from being one."""
+    """A mistake that prevents a generated file."""
 
     model: type[Model]
     root: Map
@@ -59,10 +59,10 @@ class Problem:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One action: the endpoint that it becomes, and its function where it names none.
+    """One action: its endpoint, and its function unless it names one.
 
-    Both are None where a mistake of the file keeps them from being made; `problems` are those that
-    only what was made shows.
+    A mistake in the file leaves both as None; `problems` are mistakes that only the
+    generated files show.
     """
 
     name: str
@@ -74,28 +74,28 @@ class Part:
 
 
 Made = dict[tuple[str, str, str], tuple[Part, ...]]
-"""What files became that were seen before, by their path, content, and that of all tables."""
+"""The parts of known files, by path, content, and the content of all tables."""
 
 
 def expand(
     cruds: Mapping[str, Resource[Crud]], tables: Mapping[str, Resource[Table]],
-    mended: Collection[str], known: Made,
+    repaired: Collection[str], known: Made,
 ) -> Expanded:  # fmt: skip
     """Return the endpoints and functions of files about tables. O(actions).
 
     Args:
-        mended: files that were read as they were meant: of these nothing is made.
-        known: what was made before; holds what is made now after it.
+        repaired: files that were read with repairs; they are not expanded.
+        known: the parts of earlier calls; this call replaces it by its own.
     """
     endpoints: dict[str, Resource[Endpoint]] = {}
     functions: dict[str, Resource[Function]] = {}
     broken = set[tuple[str, str]]()
-    models = {name: one.model for name, one in tables.items()}
-    told = "".join(sorted(f"{name} {one.blob}\n" for name, one in tables.items()))
+    models = {name: table.model for name, table in tables.items()}
+    told = "".join(sorted(f"{name} {table.blob}\n" for name, table in tables.items()))
     new = Made()
     for crud in cruds.values():
         key = (crud.file, crud.blob, told)
-        new[key] = known.get(key) or tuple(_parts(crud, models, mended))
+        new[key] = known.get(key) or tuple(_parts(crud, models, repaired))
         for part in new[key]:
             if part.endpoint is None:
                 broken |= {("endpoints", part.name), ("functions", part.name)}
@@ -109,9 +109,9 @@ def expand(
 
 
 def _parts(
-    crud: Resource[Crud], tables: Mapping[str, Table], mended: Collection[str]
+    crud: Resource[Crud], tables: Mapping[str, Table], repaired: Collection[str]
 ) -> Iterator[Part]:
-    if crud.file not in mended:
+    if crud.file not in repaired:
         yield from parts_of(crud, tables)
         return
     for action, model in crud.model.actions.every:
@@ -119,7 +119,7 @@ def _parts(
 
 
 def parts_of(crud: Resource[Crud], tables: Mapping[str, Table]) -> Iterator[Part]:
-    """Yield what each action of a file becomes."""
+    """Yield the parts of each action of a file."""
     for action, model in crud.model.actions.every:
         name = f"{crud.name}/{action}"
         making = making_of(crud, tables, action)
@@ -130,13 +130,13 @@ def parts_of(crud: Resource[Crud], tables: Mapping[str, Table]) -> Iterator[Part
         if model.function is None:
             made_of[Function] = make_function(making, model)
         read = {kind: _read(kind, root) for kind, root in made_of.items()}
-        problems = tuple(one for one in read.values() if isinstance(one, Problem))
+        problems = tuple(problem for problem in read.values() if isinstance(problem, Problem))
         if problems:
             yield Part(name, action, model, problems=problems)
             continue
         endpoint, *functions = (
-            as_columns(_resource(crud, kind, name, made_of[kind], one), tables)
-            for kind, one in read.items() if not isinstance(one, Problem)
+            as_columns(_resource(crud, kind, name, made_of[kind], whole), tables)
+            for kind, whole in read.items() if not isinstance(whole, Problem)
         )  # fmt: skip
         yield Part(name, action, model, endpoint, functions[0] if functions else None)
 
@@ -144,11 +144,11 @@ def parts_of(crud: Resource[Crud], tables: Mapping[str, Table]) -> Iterator[Part
 def making_of(
     crud: Resource[Crud], tables: Mapping[str, Table], action: str
 ) -> Making | None:  # fmt: skip
-    """Return what the function of an action is made of; None where a mistake prevents it."""
+    """Return the source of the function of an action; None if a mistake prevents it."""
     model, root = crud.model, crud.document.root
     table = tables.get(model.table)
     written = (root.get("actions") or {}).get(action) if isinstance(root, Map) else None
-    is_read = all(isinstance(one, Expression) for one in model.match.values())
+    is_read = all(isinstance(value, Expression) for value in model.match.values())
     if table is None or not is_read or not isinstance(written, Map):
         return None
     at = root["actions"].keys_at[action]
@@ -156,7 +156,7 @@ def making_of(
 
 
 def _is_whole(making: Making, model: Action) -> bool:
-    """Return whether nothing is missing that `bbops.compiler.check.crud` asks for."""
+    """Return whether the action has all parts that `bbops.compiler.check.crud` requires."""
     authentication = model.authentication or making.crud.authentication
     return model.function is not None or not (
         (not making.table.key and making.name != "create")
@@ -179,7 +179,7 @@ def _endpoint(making: Making, model: Action, name: str) -> Map:
 
 
 def path_of(making: Making) -> str:
-    """Return the path of an action: that of the file, and the key of the row."""
+    """Return the path of an action: the path of the file, and the key of the row."""
     path = making.crud.path.rstrip("/")
     if making.name in ITEM:
         path += "".join(f"/:{key}" for key in making.keys)
@@ -196,7 +196,7 @@ def _read(kind: type[Kind], root: Map) -> Kind | Problem:
 def _resource(
     crud: Resource[Crud], kind: type[Kind], name: str, root: Map, model: Kind
 ) -> Resource[Any]:
-    """Return a resource whose places are those of the file."""
+    """Return a resource whose places are in the file about the table."""
     said = hashlib.sha256(msgspec.json.encode(plain(root))).hexdigest()
     blob = BlobId(f"{crud.blob}-{said[:16]}")
     document = replace(crud.document, root=root)

@@ -1,4 +1,4 @@
-"""What the functions of the actions of a table are made of: conditions, fields and steps."""
+"""The parts of generated functions for a table's actions: conditions, fields and steps."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from bbops.source.yaml import made
 from bbops.source.yaml.nodes import Map, Mark, Seq, Text
 
 ITEM = frozenset({"get", "update", "delete"})
-"""Actions about one row."""
+"""Actions on one row."""
 NOT_THERE = "the row that '{column}' refers to does not exist"
 _PLAIN_NAME = re.compile(r"[a-z][a-z0-9_]*").fullmatch
 
 
 @dataclass(frozen=True, slots=True)
 class Making:
-    """One action of a table, and what its function is made of.
+    """One action of a table, and the parts of its function.
 
     Attributes:
         root: the file.
         written: the action.
-        at: where it stands.
+        at: the place of the action.
     """
 
     crud: Crud
@@ -49,7 +49,7 @@ class Making:
     # ---- parts
     @property
     def matches(self) -> Mapping[str, Text]:
-        """What a row must have in each column, as bare expressions."""
+        """The required value of each column of `match`, as bare expressions."""
         if self.crud.owner is not None:
             owner = self.root["owner"]
             user = made.text(self.root.values_at["owner"], "vars.auth.userId")
@@ -63,7 +63,7 @@ class Making:
         return found
 
     def matched(self) -> Map:
-        """Return what a new row has in the columns of `match`."""
+        """Return the values of a new row in the columns of `match`."""
         values = {
             column: made.text(value.mark, "${ ", value, " }")
             for column, value in self.matches.items()
@@ -72,40 +72,41 @@ class Making:
 
     @property
     def set(self) -> Map:
-        """The values that do not come from the request as they are, of columns that are there."""
+        """The values of existing columns that are set apart from the request."""
         given = self.written.get("set") or made.entries(self.at, {})
         return made.chosen(given, [name for name in given if name in self.table.columns])
 
     @property
     def missing(self) -> list[str]:
-        """The columns that a new row needs, and that nothing gives it."""
+        """The required columns of a new row without a source."""
         given = {*self.matches, *self.input_columns(self.inputs()), *self.set}
         return [
-            name for name, one in self.table.columns.items()
-            if name not in given and one.auto is None and one.default is None and not one.nullable
+            name for name, column in self.table.columns.items()
+            if name not in given and column.auto is None
+            and column.default is None and not column.nullable
         ]  # fmt: skip
 
     @property
     def keys(self) -> tuple[str, ...]:
-        """The columns of the primary key that the path holds: `match` says the others."""
+        """The columns of the primary key in the path: `match` gives the others."""
         return tuple(name for name in self.table.key if name not in self.matches)
 
     def where(self, *more: Text) -> Any:
-        """Return the condition of the rows that it is about; True for all rows."""
+        """Return the condition of the action's rows; True for all rows."""
         parts: list[list[str]] = []
         for column, value in self.matches.items():
             closed = _is_closed(value)
             parts.append([f"{column} == ", *([value] if closed else ["(", value, ")"])])
         if self.name in ITEM:
             parts += [[f"{key} == params.{key}"] for key in self.keys]
-        parts += [[one] for one in more]
+        parts += [[condition] for condition in more]
         if not parts:
             return True
-        pieces = [piece for one in parts for piece in (" and ", *one)]
+        pieces = [piece for part in parts for piece in (" and ", *part)]
         return made.text(self.at, *pieces[1:])
 
     def params(self) -> dict[str, Any]:
-        """Return the shape of the path's parameters, of those whose type is known."""
+        """Return the shape of the path's parameters with known types."""
         fields: dict[str, Any] = {}
         for name in re.findall(r":([A-Za-z0-9_]+)", self.crud.path):
             column = next((c for c, v in self.matches.items() if v == f"params.{name}"), None)
@@ -116,7 +117,7 @@ class Making:
         return {"params": made.entries(self.at, fields)} if fields else {}
 
     def field(self, name: str, at: Mark, **more: Any) -> Any:
-        """Return the field that is like a column of the table."""
+        """Return the field with the type of a column of the table."""
         column = self.table.columns[name]
         if column.type in TYPES:
             return made.entries(at, {"like": f"{self.crud.table}.{name}", **more})
@@ -126,16 +127,16 @@ class Making:
     # ---- answers
     @property
     def select(self) -> tuple[str, Any] | None:
-        """What an answer has, and the place of it; None for all columns."""
-        for one in (self.written, self.root):
-            if "select" in one:
-                return "select", one["select"]
-        private = {name for name, one in self.table.columns.items() if one.private}
-        if private or any(one.private for one in self.table.computed.values()):
+        """The selection of an answer, and its place; None for all columns."""
+        for keys in (self.written, self.root):
+            if "select" in keys:
+                return "select", keys["select"]
+        private = {name for name, column in self.table.columns.items() if column.private}
+        if private or any(column.private for column in self.table.computed.values()):
             shown = [name for name in self.table.columns if name not in private]
             shown += [
-                name for name, one in self.table.computed.items()
-                if not one.private and private.isdisjoint(one.reads)
+                name for name, column in self.table.computed.items()
+                if not column.private and private.isdisjoint(column.reads)
             ]  # fmt: skip
             return "select", made.items(self.at, shown)
         return None
@@ -156,7 +157,7 @@ class Making:
         return made.text(self.at, "${ ", inner, " }")
 
     def answer(self, value: Any, status: int = 200) -> Map:
-        """Return the step that answers."""
+        """Return the step that returns the answer."""
         given = {"status": status, "value": value} if status != 200 else value
         inner = made.entries(self.at, given) if isinstance(given, dict) else given
         if isinstance(given, Map):
@@ -164,9 +165,9 @@ class Making:
         return made.entries(self.at, {"return": inner})
 
     def written_row(self, write: Map, status: int = 200) -> list[Map]:
-        """Return a step that writes `vars.row`, and those that answer with the row.
+        """Return a step that writes `vars.row`, and the steps that return the row.
 
-        What is selected of related rows is found after it, in one transaction.
+        Selected columns of related rows are read after it, in one transaction.
         """
         shown = _of_row(self.select[1]) if self.select else {}
         if shown is None:
@@ -181,7 +182,7 @@ class Making:
         return [write, self.answer(made.entries(self.at, value), status)]
 
     def may_refuse(self, operation: str) -> bool:
-        """Return whether a rule may keep somebody from changing a row that they can read."""
+        """Return whether a rule may prevent a user from changing a row that they can read."""
         access = self.table.access
         if access is None:
             return False
@@ -191,7 +192,7 @@ class Making:
         return own.text not in {read.text, "true"}
 
     def refusing(self) -> Iterator[Map]:
-        """Yield the steps that answer 404 or 403 where no row was changed."""
+        """Return the steps that answer 404 or 403 if no row was changed."""
         find = {"where": self.where(), "select": made.items(self.at, self.table.key)}
         forbid = made.entries(self.at, {"throw": made.entries(self.at, {"status": 403})})
         then = [self.step("find", find | {"one": "required"}), forbid]
@@ -202,7 +203,7 @@ class Making:
 
     # ---- input
     def inputs(self) -> Map | None:
-        """Return the shape of the body; None where it takes nothing."""
+        """Return the shape of the body; None if there is no body."""
         given = self.written.get("input")
         if isinstance(given, Map):
             return given
@@ -215,12 +216,12 @@ class Making:
         return made.entries(self.at, fields) if fields else None
 
     def may_be_input(self, name: str) -> bool:
-        """Return whether a column can come from a request."""
+        """Return whether a request may set a column."""
         column = self.table.columns.get(name)
         return column is not None and column.auto is None and name not in self.matches
 
     def input_field(self, name: str, at: Mark, *, is_new: bool) -> tuple[str, Any]:
-        """Return the name of a field, with `?` where it may be left out, and the field."""
+        """Return the name of a field, with `?` if it is optional, and the field."""
         column = self.table.columns[name]
         if not is_new:
             return f"{name}?", self.field(name, at)
@@ -229,14 +230,14 @@ class Making:
         return (f"{name}?" if column.nullable else name), self.field(name, at)
 
     def input_columns(self, shape: Map | None) -> list[str]:
-        """Return the columns that are written as they are sent."""
+        """Return the columns that are written without a change."""
         names = [str(name).rstrip("?") for name in shape or ()]
         return [name for name in names if self.may_be_input(name) and name not in self.set]
 
     def referred(self, columns: list[str]) -> Iterator[Map]:
-        """Yield the steps that refuse keys of rows that whoever asks cannot read.
+        """Yield the steps that refuse references to rows that the caller cannot read.
 
-        The answer is that for a row that does not exist, which is not told apart.
+        The answer is the same as for a row that does not exist.
         """
         for name in columns:
             to, _, key = (self.table.columns[name].references or "").partition(".")
@@ -255,7 +256,7 @@ class Making:
             yield made.entries(self.at, {"if": given, "then": then})
 
     def not_there(self, name: str) -> Map:
-        """Return the step that says that a row is not there."""
+        """Return the step that reports a missing row."""
         message = NOT_THERE.format(column=name)
         fields = made.entries(self.at, {name: made.items(self.at, [message])})
         error = made.entries(
@@ -270,13 +271,13 @@ class Making:
         """Return the columns that a request may filter by."""
         found = {path: find_target(path, self.crud.table, self.tables) for path in model.filters}
         return {
-            path: one for path, one in found.items()
-            if one is not None and is_open(one) and one.query not in RESERVED
-            and operators_of(model, one)
+            path: target for path, target in found.items()
+            if target is not None and is_open(target) and target.query not in RESERVED
+            and operators_of(model, target)
         }  # fmt: skip
 
     def orders(self, model: List) -> list[str]:
-        """Return the orders that a request may choose, the usual one first."""
+        """Return the orders that a request may choose, the default first."""
         paths = {written: split_order(written)[0] for written in model.sort}
         return [
             order for written, path in paths.items()
@@ -285,7 +286,7 @@ class Making:
         ]  # fmt: skip
 
 
-# ---- what is written
+# ---- written values
 def _constant(value: object) -> str:
     if isinstance(value, bool):
         return "true" if value else "false"
@@ -298,7 +299,7 @@ def _is_closed(value: str) -> bool:
 
 
 def _of_row(select: Any) -> dict[str, str] | None:
-    """Return the column behind each name, where all of them are columns of the row itself."""
+    """Return the column behind each name, if all of them are columns of the row itself."""
     if isinstance(select, Seq | list):
         return {str(name): str(name) for name in select}
     found: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""The query of `list`: which fields a request may send, and the condition that they make."""
+"""The query of `list`: its fields, and the condition that they form."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ WORDS: Final = ("contains", "startsWith")
 _ORDERED: Final = frozenset({"integer", "bigint", "number", "decimal", "datetime", "date", "time"})
 _TEXTS: Final = frozenset({"string", "text"})
 UNFIT: Final = frozenset({"json", "binary"})
-"""Types of columns that nobody filters or sorts by."""
+"""Types of columns without filters and sorting."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The column that a filter or an order names.
+    """The column of a filter or an order.
 
     Attributes:
-        path: as expressions name it, such as `author.role`.
-        like: the column as fields are like it, such as `users.role`.
-        is_nullable: also where the relation may lead nowhere.
+        path: the path in expressions, such as `author.role`.
+        like: the column for `like`, such as `users.role`.
+        is_nullable: the column may be null, or its relation may lead to no row.
     """
 
     path: str
@@ -38,29 +38,29 @@ class Target:
 
     @property
     def query(self) -> str:
-        """The name that a request gives it."""
+        """The name in a request."""
         return query_name(self.path)
 
     @property
     def usual(self) -> tuple[str, ...]:
-        """The operators that `filter: [column]` gives: those that an index can serve."""
+        """The operators of `filter: [column]`: those that an index supports."""
         null = ("null",) if self.is_nullable else ()
         ranges = RANGES if self.column.type in _ORDERED else ()
         return ("eq", "ne", "in", *null, *ranges)
 
     @property
     def every(self) -> tuple[str, ...]:
-        """The operators that its type has."""
+        """The operators of its type."""
         return (*self.usual, *(WORDS if self.column.type in _TEXTS else ()))
 
 
 def query_name(path: str) -> str:
-    """Return the name that a request gives a column: `author_role` for `author.role`."""
+    """Return the name of a column in a request: `author_role` for `author.role`."""
     return path.replace(".", "_")
 
 
 def find_target(path: str, table: str, tables: Mapping[str, Table]) -> Target | None:
-    """Return the column that a path of a table leads to; None where there is none."""
+    """Return the column at the end of a table's path; None if it does not exist."""
     before, dot, name = path.partition(".")
     columns = tables[table].columns
     if not dot:
@@ -84,7 +84,7 @@ def split_order(written: str) -> tuple[str, str]:
 
 
 def is_open(target: Target | None) -> bool:
-    """Return whether a request may filter and sort by a column: order tells values, too."""
+    """Return whether a request may filter and sort by a column, which reveals its values."""
     return target is not None and not target.column.private and target.column.type not in UNFIT
 
 
@@ -96,14 +96,17 @@ def query_fields(
 
     Args:
         written: the action.
-        targets: the columns of its filters that are there.
-        orders: those that a request may choose.
-        at: where what is not written stands.
+        targets: the existing columns of its filters.
+        orders: the orders that a request may choose.
+        at: the place of generated parts.
     """
     fields: dict[str, Any] = {}
     for target in targets.values():
         where = _places(written.get("filter")).get(target.path, at)
-        operators = {f"{one}?": _operand(one, target, where) for one in operators_of(model, target)}
+        operators = {
+            f"{operator}?": _operand(operator, target, where)
+            for operator in operators_of(model, target)
+        }
         fields[f"{target.query}?"] = made.entries(where, {"fields": made.entries(where, operators)})
     if orders:
         rule = {"type": "string", "enum": made.items(at, orders), "default": orders[0]}
@@ -119,13 +122,17 @@ def query_fields(
 def _places(node: Any) -> Mapping[str, Mark]:
     if isinstance(node, Map):
         return node.keys_at
-    return {str(one): one.mark for one in node or () if isinstance(one, Text)}
+    return {str(text): text.mark for text in node or () if isinstance(text, Text)}
 
 
 def operators_of(model: List, target: Target) -> tuple[str, ...]:
     """Return the operators that a request may use on a column."""
     own = model.filters[target.path]
-    return target.usual if own is None else tuple(one for one in target.every if one in own)
+    return (
+        target.usual
+        if own is None
+        else tuple(operator for operator in target.every if operator in own)
+    )
 
 
 def _operand(operator: str, target: Target, at: Mark) -> Any:
@@ -137,25 +144,25 @@ def _operand(operator: str, target: Target, at: Mark) -> Any:
     if operator in RANGES:
         return usual
     is_like = target.column.type in TYPES
-    one = made.entries(at, {"like": target.like}) if is_like else usual
+    item = made.entries(at, {"like": target.like}) if is_like else usual
     if operator != "in":
-        return one
-    return made.entries(at, {"items": one, "maxLength": MOST_VALUES})
+        return item
+    return made.entries(at, {"items": item, "maxLength": MOST_VALUES})
 
 
 def both_ways(written: str) -> tuple[str, str]:
-    """Return an order, and the other direction of it."""
+    """Return an order, and its reverse."""
     path, way = split_order(written)
     return f"{path}.{way}", f"{path}.{'asc' if way == 'desc' else 'desc'}"
 
 
 # ---- condition
 def conditions(model: List, written: Map, targets: Mapping[str, Target], at: Mark) -> list[Text]:
-    """Return what the fields mean: a condition for each column."""
+    """Return a condition for each column from the fields of the query."""
     found = []
     for target in targets.values():
         where = _places(written.get("filter")).get(target.path, at)
-        every = [_condition(one, target) for one in operators_of(model, target)]
+        every = [_condition(operator, target) for operator in operators_of(model, target)]
         whole = " and ".join(every)
         found.append(made.text(where, f"({whole})" if len(every) > 1 else whole))
     return found

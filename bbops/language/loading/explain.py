@@ -1,4 +1,4 @@
-"""Turn what pydantic says of a YAML file into diagnostics a person can act on."""
+"""Turn pydantic's errors about a YAML file into diagnostics."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ _PATTERNS = {
 
 
 def text_like(pattern: str) -> str:
-    """Return what text of a pattern of our models is, such as `a duration such as 10s`."""
+    """Return the noun for text of a pattern in our models, such as `a duration such as 10s`."""
     for part, words in _PATTERNS.items():
         if pattern.startswith(part) if part.startswith("^") else part in pattern:
             return words
@@ -72,15 +72,15 @@ def explain(
     misspelt = {spelt for item in items if (spelt := _misspelt(document, model, item))}
     for item in items:
         if item["type"] == "missing" and tuple(item["loc"]) in misspelt:
-            continue  # the unknown key beside it says so already
+            continue  # reported with the unknown key beside it
         found = _diagnostic(file, document, model, item)
-        if found.place not in seen:  # a union of types says the same thing twice
+        if found.place not in seen:  # a union of types repeats the error
             seen.add(found.place)
             yield found
 
 
 def _misspelt(document: Document, model: type[BaseModel], item: Any) -> tuple[Any, ...] | None:
-    """Return the location of the key that an unknown one should have been."""
+    """Return the location of the intended key for an unknown one."""
     if item["type"] != "extra_forbidden":
         return None
     path, _ = path_in(document.root, item["loc"])
@@ -89,7 +89,7 @@ def _misspelt(document: Document, model: type[BaseModel], item: Any) -> tuple[An
 
 
 def meant_key(model: type[BaseModel], root: Any, path: KeyPath) -> str | None:
-    """Return the key that an unknown one at a key path should have been, if one is near."""
+    """Return the intended key for an unknown key at a key path, if one is similar."""
     return find_nearest(str(path[-1]), _keys_at(model, root, path[:-1])) or None
 
 
@@ -116,7 +116,7 @@ def _diagnostic(file: str, document: Document, model: type[BaseModel], item: Any
         return _not_an_option(at, item["input"], context["expected"])
     if kind == "string_pattern_mismatch":
         wanted = text_like(context["pattern"]) or "other text"
-        if "env" in wanted:  # what stands there may be the secret itself
+        if "env" in wanted:  # the value may be the secret itself
             return Diagnostic(at, "bad-name", f"'{name}' needs {wanted}", _ENV_HINT)
         hint = _PARAMETER_HINT if wanted.startswith("a path") and "{" in item["input"] else ""
         message = f"expected {wanted}, got '{_short(item['input'])}'"
@@ -145,7 +145,7 @@ _USUAL_KEYS = {
     "body": "value input", "as": "each", "do": "steps", "cron": "schedule", "interval": "every",
     "on": "event",
 }  # fmt: skip
-"""How others call a key; of several the first that is known there."""
+"""Common names of other tools for a key; the first known one of several counts."""
 _ENV_HINT = "declare the name under 'env'; its value is never stored in the repository"
 _PARAMETER_HINT = "a parameter is written ':id'"
 _LIMITS = {
@@ -174,7 +174,7 @@ def _unknown_key(
 ) -> Diagnostic:
     known = _keys_at(model, document.root, path[:-1])
     name = str(path[-1])
-    usual = next((one for one in _USUAL_KEYS.get(name.lower(), "").split() if one in known), "")
+    usual = next((key for key in _USUAL_KEYS.get(name.lower(), "").split() if key in known), "")
     near = did_you_mean(name, usual) if usual else suggest(name, known)
     near = _not_indented(document, model, path) or near
     listed = "known here: " + ", ".join(known) if known else ""
@@ -185,7 +185,7 @@ def _unknown_key(
 
 
 def _not_indented(document: Document, model: type[BaseModel], path: KeyPath) -> str:
-    """Return the cure for a key that stands beside the one that it belongs below."""
+    """Return the fix for a key that needs more indentation to stand below its parent."""
     *above, name = path
     beside = document.root
     for part in above:
@@ -197,14 +197,14 @@ def _not_indented(document: Document, model: type[BaseModel], path: KeyPath) -> 
 
 
 def _keys_of(document: Document, model: type[BaseModel], path: KeyPath, kind: str) -> str:
-    """Return the keys that a map would have where something else stands."""
-    is_model = kind.startswith("model_")  # a map by name has whichever keys its author chose
+    """Return the keys of a map that is expected in the place of another value."""
+    is_model = kind.startswith("model_")  # a map by name has any keys of its author
     known = _keys_at(model, document.root, path) if is_model else []
     return "its keys: " + ", ".join(known) if known else ""
 
 
 def _keys_at(model: type[BaseModel], node: Any, path: KeyPath) -> list[str]:
-    """Return the keys that the model at a key path knows."""
+    """Return the keys of the model at a key path."""
     current: Any = model
     for part in path:
         node = node[part]
@@ -226,7 +226,7 @@ def _field(current: Any, key: str) -> Any:
     for name, field in model.model_fields.items():
         if key in {name, field.alias}:
             return field.annotation
-    return current  # a key of a map such as `columns`: its values are what the annotation holds
+    return current  # a key of a map such as `columns`: the annotation types its values
 
 
 def _is_steps(annotation: Any) -> bool:

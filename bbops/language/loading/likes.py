@@ -1,7 +1,7 @@
-"""Fields and columns that are like a column: `{ like: tickets.state }` becomes its type and bounds.
+"""Resolve fields and columns with `{ like: tickets.state }` to the type and bounds of the column.
 
-That happens before anything else looks at a project, so a changed column changes every shape and
-every table that is like it.
+This happens before other code reads the project, so a changed column changes every shape and
+every table with a `like` to it.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ SAME: Final = (
     "string", "text", "integer", "number", "decimal", "boolean", "datetime", "date", "uuid", "json",
 )  # fmt: skip
 TYPES: Final[Mapping[str, str]] = {"bigint": "integer", **{name: name for name in SAME}}
-"""The type of a field that is like a column of each type; of others no field has one."""
+"""The type of a field for the type of its column; other types have none."""
 LOWER: Final = ("minLength", "minimum")
 UPPER: Final = ("maxLength", "maximum")
 _SHAPES: Final = (
     "input", "query", "params", "payload", "output", "events", "parameters", "gives",
 )  # fmt: skip
 _RULES: Final = ("enum", "min_length", "max_length", "minimum", "maximum")
-_KEYS: Final = {name: one.alias or name for name, one in Column.model_fields.items()}
+_KEYS: Final = {name: field.alias or name for name, field in Column.model_fields.items()}
 
 
 def find_likes(root: Any) -> Iterator[Map]:
-    """Yield the maps of a file that say which column a field, or a column, is like."""
+    """Yield the maps of a file that have a `like`, in a field or a column."""
     if isinstance(root, Map):
         for column in _members(root.get("columns")):
             if isinstance(column, Map) and "." in str(column.get("like", "")):
@@ -69,24 +69,24 @@ def _members(node: Any) -> Iterator[Any]:
 
 
 def column_of(like: str, tables: Mapping[str, Table]) -> Column | None:
-    """Return the column that a field is like; None where it is not there."""
+    """Return the column of a `like`; None if it does not exist."""
     table, _, name = like.partition(".")
     return tables[table].columns.get(name) if table in tables else None
 
 
 # ---- models
 def resolved(resource: Resource[Any], tables: Mapping[str, Table]) -> Resource[Any]:
-    """Return a resource whose fields are what they are like; it counts as changed with these."""
+    """Return a resource with resolved fields; it counts as changed if its columns change."""
     if "like" not in resource.document.source or not any(find_likes(resource.document.root)):
         return resource
     return as_columns(resource, tables)
 
 
 def as_columns(resource: Resource[Any], tables: Mapping[str, Table]) -> Resource[Any]:
-    """Return a resource with the fields that its fields are like."""
+    """Return a resource with resolved fields."""
     used: list[str] = []
     model = _copy(resource.model, tables, used)
-    if not used:  # a table, whose columns are known already
+    if not used:  # a table, whose columns are resolved already
         return resource
     return replace(resource, model=model, blob=BlobId(f"{resource.blob}-{_digest(used)}"))
 
@@ -96,9 +96,9 @@ def _digest(said: Iterable[str]) -> str:
 
 
 def resolved_tables(tables: Mapping[str, Resource[Table]]) -> dict[str, Resource[Table]]:
-    """Return tables whose columns are what they are like."""
-    models = {name: one.model for name, one in tables.items()}
-    return {name: _resolved_table(one, models) for name, one in tables.items()}
+    """Return tables with resolved columns."""
+    models = {name: table.model for name, table in tables.items()}
+    return {name: _resolved_table(table, models) for name, table in tables.items()}
 
 
 def _resolved_table(table: Resource[Table], tables: Mapping[str, Table]) -> Resource[Table]:
@@ -108,13 +108,13 @@ def _resolved_table(table: Resource[Table], tables: Mapping[str, Table]) -> Reso
     }  # fmt: skip
     if not columns:
         return table
-    told = _digest([one.model_dump_json() for one in columns.values()])
+    told = _digest([resolved.model_dump_json() for resolved in columns.values()])
     model = _with(table.model, {"columns": {**table.model.columns, **columns}})
     return replace(table, model=model, blob=BlobId(f"{table.blob}-{told}"))
 
 
 def as_column(column: Column, tables: Mapping[str, Table], *seen: str) -> Column:
-    """Return the column that is like another one; where there is none, one that says so still."""
+    """Return a column with its `like` resolved; unchanged if the other column does not exist."""
     source = column_of(column.like or "", tables)
     if source is not None and source.like is not None and column.like not in seen:
         source = as_column(source, tables, *seen, column.like or "")
@@ -124,12 +124,13 @@ def as_column(column: Column, tables: Mapping[str, Table], *seen: str) -> Column
     for name in ("description", *_RULES):
         given.setdefault(name, getattr(source, name))
     return Column.model_validate({
-        _KEYS[name]: one for name, one in {**given, "type": source.type}.items() if one is not None
+        _KEYS[name]: value for name, value in {**given, "type": source.type}.items()
+        if value is not None
     })  # fmt: skip
 
 
 def _copy(value: Any, tables: Mapping[str, Table], used: list[str]) -> Any:
-    """Return a value with other fields where some are like columns; else itself."""
+    """Return a value with resolved fields; the value itself if it has none."""
     if isinstance(value, Field) and value.like is not None:
         found = as_field(value, tables)
         used.append(found.model_dump_json())
@@ -141,16 +142,16 @@ def _copy(value: Any, tables: Mapping[str, Table], used: list[str]) -> Any:
         }  # fmt: skip
         return _with(value, changed) if changed else value
     if isinstance(value, dict):
-        copies = {key: _copy(one, tables, used) for key, one in value.items()}
-        return copies if any(copies[key] is not one for key, one in value.items()) else value
+        copies = {key: _copy(item, tables, used) for key, item in value.items()}
+        return copies if any(copies[key] is not item for key, item in value.items()) else value
     if isinstance(value, list):
-        many = [_copy(one, tables, used) for one in value]
+        many = [_copy(item, tables, used) for item in value]
         return many if any(a is not b for a, b in zip(many, value, strict=True)) else value
     return value
 
 
 def _with(model: M, changed: Mapping[str, Any]) -> M:
-    """Return a copy of a model, without what it has found out about itself."""
+    """Return a copy of a model, without its cached properties."""
     found = model.model_copy(update=dict(changed))
     for name in vars(found).keys() - type(model).model_fields.keys():
         del vars(found)[name]
@@ -158,7 +159,7 @@ def _with(model: M, changed: Mapping[str, Any]) -> M:
 
 
 def as_field(field: Field, tables: Mapping[str, Table]) -> Field:
-    """Return the field that is like a column; itself where that is not possible."""
+    """Return a field with its `like` resolved; itself if that is not possible."""
     column = column_of(field.like or "", tables)
     if column is None or column.type not in TYPES:
         return field
@@ -173,7 +174,7 @@ def as_field(field: Field, tables: Mapping[str, Table]) -> Field:
     keys = type(field).model_fields
     try:
         return Field.model_validate(
-            {keys[name].alias or name: one for name, one in given.items() if one is not None}
+            {keys[name].alias or name: item for name, item in given.items() if item is not None}
         )
-    except ValidationError:  # `bbops.compiler.check` says why
+    except ValidationError:  # `bbops.compiler.check` reports the reason
         return field

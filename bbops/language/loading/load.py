@@ -1,6 +1,6 @@
 """Turn a tree into a Project, or into diagnostics. Nothing in between.
 
-What a file gives depends on it alone, and is kept: a commit costs only the files it changes.
+The outcome of a file depends on that file alone, and is cached: a commit costs only its changes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bbops.base.registry import members
 from bbops.language.loading.crud import Made, expand
 from bbops.language.loading.explain import explain
 from bbops.language.loading.likes import resolved, resolved_tables
-from bbops.language.loading.recovery import mended
+from bbops.language.loading.recovery import repaired
 from bbops.language.project import Project, Resource
 from bbops.language.resources._crud import Crud, is_crud
 from bbops.language.resources._kind import ANY, Kind, references_of
@@ -32,7 +32,7 @@ from bbops.source.yaml.document import load as load_document
 MAX_FILE_BYTES = 1 << 20
 MAX_FILES = 20_000
 MAX_PROJECT_BYTES = 16 << 20
-"""Of all resources together: a server needs about 1.2 seconds to build each MiB."""
+"""The limit of all resources together: a server needs about 1.2 seconds to build each MiB."""
 _NOT_OURS = {"docs", "frontend"}
 _SETTINGS = {"project.yaml", "project.yml"}
 _NO_PROJECT = Diagnostic(
@@ -43,26 +43,26 @@ _NO_PROJECT = Diagnostic(
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What one file gives, whatever else there is in its tree.
+    """The outcome of reading one file, independent of its tree.
 
     Attributes:
-        folder: the kind's; empty for the project itself.
-        resource: what is in it; None of a file that holds none, or cannot be read.
-        found: what is wrong with it.
-        broken: (folder, name) of a resource that is there but cannot be read.
-        mended: its path, where it was read as it was meant.
+        folder: the folder of its kind; empty for the project itself.
+        resource: the resource; None if the file has none, or cannot be read.
+        found: the diagnostics of the file.
+        broken: (folder, name) of an unreadable resource.
+        repaired: the path of a file that was read with repairs.
     """
 
     folder: str = ""
     resource: Resource[Any] | None = None
     found: tuple[Diagnostic, ...] = ()
     broken: tuple[str, str] | None = None
-    mended: FilePath | None = None
+    repaired: FilePath | None = None
 
 
 @dataclass(slots=True)
-class Cache:
-    """What files gave that were seen before, and what was in them, whatever its name is now."""
+class LoadCache:
+    """The outcomes of known files, and their contents, whatever the name of the file."""
 
     outcomes: dict[Entry, Outcome] = field(default_factory=dict)
     documents: dict[BlobId, Document] = field(default_factory=dict)
@@ -70,20 +70,20 @@ class Cache:
     made: Made = field(default_factory=Made)
 
     def forget(self, used: Collection[Entry]) -> None:
-        """Drop what no file of the newest tree has; keeps memory flat over many commits."""
+        """Drop the files that the newest tree lacks; keeps memory flat over many commits."""
         if len(self.outcomes) > 2 * len(used) + 100:
             entries, blobs = set(used), {entry.blob for entry in used}
-            self.outcomes = {e: one for e, one in self.outcomes.items() if e in entries}
+            self.outcomes = {e: outcome for e, outcome in self.outcomes.items() if e in entries}
             self.documents = {b: d for b, d in self.documents.items() if b in blobs}
             self.models = {k: m for k, m in self.models.items() if k[1] in blobs}
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """What reading a tree gave.
+    """A loaded tree.
 
-    With errors among the diagnostics the project holds what could be read, for more checks;
-    it is None where `project.yaml` itself could not be.
+    With errors among the diagnostics the project holds the readable resources, for more checks;
+    without a readable `project.yaml` there is no project.
     """
 
     project: Project | None
@@ -92,7 +92,7 @@ class Loaded:
 
 @cache
 def kinds() -> Mapping[str, type[Kind]]:
-    """Return the resource kinds by their folder; the project's own is the empty one."""
+    """Return the resource kinds by their folder; the project itself has an empty one."""
     found: dict[str, type[Kind]] = {}
     for name, module in members("bbops.language.resources"):
         model = vars(module)[name[0].upper() + name[1:]]
@@ -101,7 +101,7 @@ def kinds() -> Mapping[str, type[Kind]]:
 
 
 def model_of(folder: str, name: str, root: object) -> type[Kind]:
-    """Return the model of a file of a kind's folder, by its name and what is in it."""
+    """Return the model of a file of a kind's folder, by its name and its content."""
     if folder == "addons":
         return addon_model(name)
     return Crud if folder == "endpoints" and is_crud(root) else kinds()[folder]
@@ -109,28 +109,28 @@ def model_of(folder: str, name: str, root: object) -> type[Kind]:
 
 @cache
 def named_kinds() -> Mapping[str, type[Kind]]:
-    """Return the kinds whose files have names by their folder, as they are shown."""
+    """Return the kinds with named files by their folder, in the order of lists."""
     every = sorted(kinds().values(), key=lambda kind: (kind.rank, kind.folder))
     return {kind.folder: kind for kind in every if kind.folder}
 
 
 @cache
 def folder_of_key() -> Mapping[str, str]:
-    """Return the folder whose names a key takes, in whichever kind of file."""
+    """Return the folder of the names at a key, in files of any kind."""
     return {
-        next(key for key in reversed(one.keys) if key != ANY): one.folder
-        for kind in kinds().values() for one in references_of(kind)
+        next(key for key in reversed(reference.keys) if key != ANY): reference.folder
+        for kind in kinds().values() for reference in references_of(kind)
     }  # fmt: skip
 
 
-def load(tree: Tree, cache: Cache | None = None) -> Loaded:
+def load(tree: Tree, cache: LoadCache | None = None) -> Loaded:
     """Read every resource of a tree.
 
     Returns:
-        The project, and all diagnostics of files and keys. References between files are
-        `bbops.compiler.check`'s. O(changed files) with a warm cache, plus a look at each name.
+        The project, and all diagnostics of files and keys. `bbops.compiler.check` checks references
+        between files. O(changed files) with a warm cache, plus a look at each name.
     """
-    cache, entries = cache or Cache(), tree.entries()
+    cache, entries = cache or LoadCache(), tree.entries()
     if len(entries) > MAX_FILES:
         message = f"more than {MAX_FILES} files"
         return Loaded(None, (Diagnostic(Place("project.yaml"), "too-many-files", message),))
@@ -142,7 +142,7 @@ def load(tree: Tree, cache: Cache | None = None) -> Loaded:
     read = {file.entry: file.read(texts) for file in new}
     loaded = _put_together((known.get(entry) or read[entry] for entry in entries), cache.made)
     loaded = replace(loaded, diagnostics=judge_strays(loaded, entries))
-    # one that vanished between listing and reading may be there next time
+    # a file that vanished between listing and reading may be there next time
     known |= {file.entry: read[file.entry] for file in new if not file.is_gone}
     cache.forget(entries)
     return loaded
@@ -151,8 +151,8 @@ def load(tree: Tree, cache: Cache | None = None) -> Loaded:
 def _find_too_large(entries: Sequence[Entry]) -> Diagnostic | None:
     folders = tuple(f"{folder}/" for folder in kinds() if folder)
     size = sum(
-        one.size_bytes for one in entries
-        if one.path.endswith(".yaml") and one.path.startswith(folders)
+        entry.size_bytes for entry in entries
+        if entry.path.endswith(".yaml") and entry.path.startswith(folders)
     )  # fmt: skip
     if size <= MAX_PROJECT_BYTES:
         return None
@@ -164,28 +164,34 @@ def _find_too_large(entries: Sequence[Entry]) -> Diagnostic | None:
 def _put_together(outcomes: Iterable[Outcome], made: Made) -> Loaded:
     found: dict[str, dict[str, Resource[Any]]] = {folder: {} for folder in kinds()}
     wrong, broken, mended_files = list[Diagnostic](), set[tuple[str, str]](), set[str]()
-    for one in outcomes:
-        wrong += one.found
-        if one.broken is not None:
-            broken.add(one.broken)
-        if one.mended is not None:
-            mended_files.add(one.mended)
-        if one.resource is not None:
-            found[one.folder][one.resource.name] = one.resource
+    for outcome in outcomes:
+        wrong += outcome.found
+        if outcome.broken is not None:
+            broken.add(outcome.broken)
+        if outcome.repaired is not None:
+            mended_files.add(outcome.repaired)
+        if outcome.resource is not None:
+            found[outcome.folder][outcome.resource.name] = outcome.resource
     settings = found[""].get("project")
     if settings is None:
         if not any(d.place.file in _SETTINGS for d in wrong):
             wrong.append(_NO_PROJECT)
         return Loaded(None, tuple(sorted(wrong)))
     found["tables"] = resolved_tables(found["tables"])
-    tables = {name: one.model for name, one in found["tables"].items()}
+    tables = {name: table.model for name, table in found["tables"].items()}
     resources = {
-        folder: {name: resolved(one, tables) for name, one in found[folder].items()}
+        folder: {name: resolved(resource, tables) for name, resource in found[folder].items()}
         for folder in named_kinds()
     }
-    cruds = {name: one for name, one in found["endpoints"].items() if isinstance(one.model, Crud)}
+    cruds = {
+        name: endpoint
+        for name, endpoint in found["endpoints"].items()
+        if isinstance(endpoint.model, Crud)
+    }
     expanded = expand(cruds, found["tables"], mended_files, made)
-    files = {name: one for name, one in resources["endpoints"].items() if name not in cruds}
+    files = {
+        name: endpoint for name, endpoint in resources["endpoints"].items() if name not in cruds
+    }
     resources["endpoints"] = {**expanded.endpoints, **files}
     resources["functions"] = {**expanded.functions, **resources["functions"]}
     broken |= expanded.broken
@@ -195,29 +201,29 @@ def _put_together(outcomes: Iterable[Outcome], made: Made) -> Loaded:
 
 STRAY = "unknown-folder"
 _OWN = ("package.json", "project.yaml")
-"""What says that a folder is a thing of its own: a frontend's sources, another project."""
+"""The files that mark a separate folder: a frontend's sources, another project."""
 
 
 def judge_strays(loaded: Loaded, entries: Iterable[Entry]) -> tuple[Diagnostic, ...]:
-    """Return what was found, with each unknown folder once, and none that is a thing of its own.
+    """Return the diagnostics, with each unknown folder once, and without separate folders.
 
-    The folder of a frontend is one too, whatever files are in it.
+    The folder of a frontend counts as separate, whatever its files.
     """
-    if not any(one.code == STRAY for one in loaded.diagnostics):
+    if not any(diagnostic.code == STRAY for diagnostic in loaded.diagnostics):
         return loaded.diagnostics
     own = {
-        one.path.partition("/")[0] for one in entries
-        if "/" in one.path and PurePosixPath(one.path).name in _OWN
+        entry.path.partition("/")[0] for entry in entries
+        if "/" in entry.path and PurePosixPath(entry.path).name in _OWN
     }  # fmt: skip
     frontend = loaded.project.settings.model.frontend if loaded.project else None
     if frontend is not None:
         own.add(frontend.directory.partition("/")[0])
     kept, seen = list[Diagnostic](), own
-    for one in loaded.diagnostics:
-        top = one.place.file.partition("/")[0]
-        if one.code != STRAY or top not in seen:
-            kept.append(one)
-        if one.code == STRAY:
+    for diagnostic in loaded.diagnostics:
+        top = diagnostic.place.file.partition("/")[0]
+        if diagnostic.code != STRAY or top not in seen:
+            kept.append(diagnostic)
+        if diagnostic.code == STRAY:
             seen.add(top)
     return tuple(kept)
 
@@ -227,13 +233,13 @@ def _as_file(near: str) -> str:
 
 
 class _File:
-    """Reads one file, and collects what is wrong with it, so that all of it is told."""
+    """Reads one file, and collects all of its mistakes."""
 
-    def __init__(self, entry: Entry, cache: Cache) -> None:
+    def __init__(self, entry: Entry, cache: LoadCache) -> None:
         self.entry, self.cache = entry, cache
         self.found: list[Diagnostic] = []
         self.broken: tuple[str, str] | None = None
-        self.mended: FilePath | None = None
+        self.repaired: FilePath | None = None
         self.is_gone = False
         self.name = self._sort()
 
@@ -242,22 +248,22 @@ class _File:
 
     @property
     def is_unread(self) -> bool:
-        """Whether its bytes are needed: it is a resource, and such bytes were not seen before."""
+        """Whether its bytes are needed: it is a resource, and they are not in the cache."""
         is_small = self.entry.size_bytes <= MAX_FILE_BYTES
         return self.name is not None and is_small and self.entry.blob not in self.cache.documents
 
     def read(self, texts: Mapping[BlobId, bytes]) -> Outcome:
-        """Return what it gives; `texts` has its bytes where they are needed and still there."""
+        """Return the outcome; `texts` has the bytes if they are needed and still exist."""
         if self.name is None:
             return Outcome(found=tuple(self.found), broken=self.broken)
         folder, name = self.name
         resource = self._resource(folder, name, texts)
         broken = (folder, name) if resource is None else None
-        return Outcome(folder, resource, tuple(self.found), broken, self.mended)
+        return Outcome(folder, resource, tuple(self.found), broken, self.repaired)
 
     # ---- its name
     def _sort(self) -> tuple[str, str] | None:
-        """Return (folder, name) of a file that is a resource; report one that is out of place."""
+        """Return (folder, name) of a resource's file; report a file that is out of place."""
         path = self.entry.path
         top, *below = PurePosixPath(path).parts
         if path != "project.yaml" and not (below and top in kinds()):
@@ -314,7 +320,7 @@ class _File:
         )  # fmt: skip
         return False
 
-    # ---- what is in it
+    # ---- its content
     def _resource(
         self, folder: str, name: str, texts: Mapping[BlobId, bytes]
     ) -> Resource[Any] | None:
@@ -342,9 +348,11 @@ class _File:
         return Resource(kind.id(), name, file, blob, model, document)
 
     def _report(self, problems: Sequence[Problem], severity: Severity = "error") -> None:
-        for one in problems:
-            place = Place(self.entry.path, one.line, one.column)
-            self.found.append(Diagnostic(place, one.code, one.message, one.hint, severity))
+        for problem in problems:
+            place = Place(self.entry.path, problem.line, problem.column)
+            self.found.append(
+                Diagnostic(place, problem.code, problem.message, problem.hint, severity)
+            )
 
     def _document(self, texts: Mapping[BlobId, bytes]) -> Document | None:
         blob, known = self.entry.blob, self.cache.documents
@@ -353,18 +361,18 @@ class _File:
         return known.get(blob)
 
     def _model(self, kind: type[Kind], document: Document) -> Model | None:
-        """Return what a document means; where it has mistakes, as far as it can be told."""
+        """Return the model of a document; with mistakes in it, a repaired one if possible."""
         if not isinstance(document.root, Map):
             self._wrong("not-a-map", f"{article(kind.id())} is a map of keys")
             return None
         model = self._validated(kind, document)
         if document.problems or isinstance(model, ValidationError):
-            self.mended = self.entry.path
+            self.repaired = self.entry.path
         if isinstance(model, Model):
             return model
         if not document.problems:
             self.found += explain(self.entry.path, document, kind, model)
-        return mended(kind, document.root, model)
+        return repaired(kind, document.root, model)
 
     def _validated(self, kind: type[Kind], document: Document) -> Model | ValidationError:
         key = (kind, self.entry.blob)

@@ -1,7 +1,7 @@
-"""Read a file with mistakes as it was meant, so that other files are checked against that.
+"""Repair a file with mistakes, so that other files can be checked against its likely meaning.
 
-What is nearest is taken for a misspelt key or option, and what cannot be guessed is left out where
-it may be. Nothing is published of it.
+A misspelt key or option becomes the nearest valid one, and an optional part that cannot be
+guessed is left out. A repaired file is never published.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from bbops.source.yaml.document import Map, Seq
 from bbops.source.yaml.scalars import resolve
 
 _ROUNDS = 4
-"""A mended key may show mistakes inside of it that were not looked for before."""
+"""A repaired key may reveal mistakes inside it that were not checked before."""
 
 _SCALARS = frozenset({
     "string_type", "int_type", "int_from_float", "float_type", "number_type", "literal_error",
@@ -31,15 +31,15 @@ _UNKNOWN_COLUMN = "json"
 
 @dataclass(frozen=True, slots=True)
 class _Edit:
-    """What becomes of the entry at `path`: another key, another value, or nothing."""
+    """The edit of the entry at `path`: another key, another value, or its removal."""
 
     path: KeyPath
     key: str = ""
     value: Any = None
 
 
-def mended(kind: type[Model], root: Map, error: ValidationError) -> Model | None:
-    """Return the model that a file was meant to be; None where that cannot be guessed."""
+def repaired(kind: type[Model], root: Map, error: ValidationError) -> Model | None:
+    """Return the likely model of a file; None if it cannot be guessed."""
     for _ in range(_ROUNDS):
         edits = {edit.path: edit for item in error.errors(include_url=False)
                  for edit in _guess(kind, root, item)}  # fmt: skip
@@ -54,7 +54,7 @@ def mended(kind: type[Model], root: Map, error: ValidationError) -> Model | None
 
 
 def _guess(kind: type[Model], root: Map, item: Any) -> Iterator[_Edit]:
-    """Yield the edit that mends one thing that pydantic says, if there is one."""
+    """Yield the edit that repairs one error of pydantic, if there is one."""
     path, _ = path_in(root, item["loc"])
     found, context = item["type"], item.get("ctx", {})
     if found == "extra_forbidden":
@@ -91,7 +91,7 @@ def _number(value: Any) -> object:
 
 # ---- edits
 def _edited(node: Any, edits: Sequence[_Edit]) -> Any:
-    """Return a copy of a value with the edits; what is not edited is shared."""
+    """Return a copy of a value with the edits; unchanged parts are shared."""
     if not edits:
         return node
     inner: dict[Any, list[_Edit]] = {}
@@ -110,9 +110,9 @@ def _edited_map(node: Map, inner: dict[Any, list[_Edit]]) -> Map:
         here = next((edit for edit in inner.get(key, ()) if not edit.path), None)
         name = here.key if here and here.key and here.key not in node else key
         if here is None:
-            value = _edited(value, inner.get(key, ()))  # noqa: PLW2901 - what it becomes
+            value = _edited(value, inner.get(key, ()))  # noqa: PLW2901 - the edited value
         elif here.value is not None:
-            value = here.value  # noqa: PLW2901 - what it becomes
+            value = here.value  # noqa: PLW2901 - the edited value
         elif name == key:
             continue
         made[name] = value

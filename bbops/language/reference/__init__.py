@@ -11,12 +11,12 @@ from functools import cache
 from bbops.language.reference._entry import (
     GROUPS,
     Argument,
-    Difference,
+    DatabaseDifference,
     Entry,
-    Example,
     Group,
     QueryExample,
     Sample,
+    ValueExample,
     as_literal,
 )
 from bbops.language.reference.filters import filter_entries
@@ -28,12 +28,12 @@ from bbops.language.reference.types import TYPES
 __all__ = [
     "GROUPS",
     "Argument",
-    "Difference",
+    "DatabaseDifference",
     "Entry",
-    "Example",
     "Group",
     "QueryExample",
     "Sample",
+    "ValueExample",
     "as_literal",
     "as_markdown",
     "read_reference",
@@ -47,4 +47,4 @@ def read_reference() -> Mapping[Group, Mapping[str, Entry]]:
         "type": TYPES, "operator": OPERATORS, "filter": filter_entries(),
         "function": function_entries(),
     }  # fmt: skip
-    return {group: {one.name: one for one in entries} for group, entries in groups.items()}
+    return {group: {entry.name: entry for entry in entries} for group, entries in groups.items()}

@@ -1,4 +1,4 @@
-"""An entry of the reference, with its arguments, its examples and what differs by database."""
+"""An entry of the reference, with its arguments, examples and differences between databases."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ class Argument:
     """An argument of a filter or function.
 
     Attributes:
-        takes: the types that it takes, as words; `arrow function` for one.
+        takes: the accepted types, as words; `arrow function` for an arrow function.
     """
 
     name: str
@@ -33,7 +33,7 @@ ARROW: Final = "arrow function"
 
 
 @dataclass(frozen=True, slots=True)
-class Example:
+class ValueExample:
     """An expression without names, and its value as JSON."""
 
     expression: str
@@ -68,12 +68,12 @@ class QueryExample:
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class DatabaseDifference:
     """A difference between the databases.
 
     Attributes:
-        sample: an expression whose `result` is that of SQLite; None if the difference depends on
-            the version of a database.
+        sample: an expression whose `result` is the result on SQLite; None if the difference depends
+            on the version of a database.
         on_postgres: its result on PostgreSQL.
     """
 
@@ -87,11 +87,11 @@ class Entry:
     """A type, operator, filter or function.
 
     Attributes:
-        signature: how it is written, with the types of its arguments and its result.
+        signature: the syntax, with the types of its arguments and its result.
         takes: the types in front of an operator or filter, as words.
         gives: the type of the result, as words.
         example: None for types and for functions that only queries have.
-        decimals: what happens to decimals, with examples.
+        decimals: the results for decimals, with examples.
         columns: whether and how it runs on columns, in a query.
         tables: lists that belong to it, such as the letters of dates: title to rows of cells, the
             first of which is the head.
@@ -105,26 +105,26 @@ class Entry:
     takes: str = ""
     arguments: tuple[Argument, ...] = ()
     gives: str = ""
-    example: Example | None = None
+    example: ValueExample | None = None
     decimals: str = ""
-    decimal_examples: tuple[Example, ...] = ()
+    decimal_examples: tuple[ValueExample, ...] = ()
     columns: str = ""
     samples: tuple[Sample, ...] = ()
     query_examples: tuple[QueryExample, ...] = ()
     storage: Mapping[str, str] | None = None
-    difference: Difference | None = None
+    difference: DatabaseDifference | None = None
     tables: Mapping[str, tuple[tuple[str, ...], ...]] | None = None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the fields that say something, as JSON."""
+        """Return the fields with a value, as JSON."""
         found = {key: value for key, value in asdict(self).items() if value not in (None, "", ())}
         return {("kind" if key == "group" else key): value for key, value in found.items()}
 
 
 def as_literal(value: object) -> str:
-    """Return a value as an expression has it: `'text'`, `true`, `null`, `[1, 2]`."""
+    """Return a value in the syntax of expressions: `'text'`, `true`, `null`, `[1, 2]`."""
     if isinstance(value, Mapping):
-        return f"{{ {', '.join(f'{name}: {as_literal(one)}' for name, one in value.items())} }}"
+        return f"{{ {', '.join(f'{name}: {as_literal(item)}' for name, item in value.items())} }}"
     if isinstance(value, list | tuple):
         return f"[{', '.join(map(as_literal, value))}]"
     if isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The entries of filters, from where they are declared, with what decimals and columns change."""
+"""The entries of filters, made of their declarations, with notes on decimals and columns."""
 
 from __future__ import annotations
 
@@ -6,7 +6,14 @@ from inspect import signature
 from typing import Final
 
 from bbops.language.expressions.filters import ARGUMENTS
-from bbops.language.reference._entry import ARROW, Argument, Difference, Entry, Example, Sample
+from bbops.language.reference._entry import (
+    ARROW,
+    Argument,
+    DatabaseDifference,
+    Entry,
+    Sample,
+    ValueExample,
+)
 from bbops.language.reference.letters import duration_table, letter_table
 from bbops.language.sql.filters import COLUMN_FILTERS
 from bbops.runtime.values.filters import FILTERS
@@ -18,29 +25,29 @@ _QUARTER: Final = "10 | divide(4, 3)"
 """The decimal 2.500."""
 
 _DECIMALS: Final = {
-    "round": ("A decimal stays a decimal.", (Example(f"{_QUARTER} | round(1)", "2.5"),)),
+    "round": ("A decimal stays a decimal.", (ValueExample(f"{_QUARTER} | round(1)", "2.5"),)),
     "divide": (
         "The result is a decimal, whatever numbers are divided; the places are 0 to 18.",
-        (Example("2 | divide(3, 4)", "0.6667"), Example("-1 | divide(2, 0)", "-1")),
+        (ValueExample("2 | divide(3, 4)", "0.6667"), ValueExample("-1 | divide(2, 0)", "-1")),
     ),
     "sum": (
         "The sum of decimals is an exact decimal.",
-        (Example(f"[{_QUARTER}, {_QUARTER}] | sum", "5.000"),),
+        (ValueExample(f"[{_QUARTER}, {_QUARTER}] | sum", "5.000"),),
     ),
     "avg": (
         "The average of decimals is a decimal with 6 places.",
-        (Example(f"[{_QUARTER}, {_QUARTER}] | avg", "2.500000"),),
+        (ValueExample(f"[{_QUARTER}, {_QUARTER}] | avg", "2.500000"),),
     ),
-    "abs": ("A decimal stays a decimal.", (Example("-1 | divide(4, 2) | abs", "0.25"),)),
-    "floor": ("A decimal becomes a whole number.", (Example(f"{_QUARTER} | floor", 2),)),
-    "ceil": ("A decimal becomes a whole number.", (Example(f"{_QUARTER} | ceil", 3),)),
+    "abs": ("A decimal stays a decimal.", (ValueExample("-1 | divide(4, 2) | abs", "0.25"),)),
+    "floor": ("A decimal becomes a whole number.", (ValueExample(f"{_QUARTER} | floor", 2),)),
+    "ceil": ("A decimal becomes a whole number.", (ValueExample(f"{_QUARTER} | ceil", 3),)),
     "toNumber": (
         "A decimal becomes a number, which holds about 15 digits exactly.",
-        (Example(f"{_QUARTER} | toNumber", 2.5),),
+        (ValueExample(f"{_QUARTER} | toNumber", 2.5),),
     ),
-    "toString": ("A decimal keeps its places.", (Example(f"{_QUARTER} | toString", "2.500"),)),
+    "toString": ("A decimal keeps its places.", (ValueExample(f"{_QUARTER} | toString", "2.500"),)),
     "format": ("A decimal loses no digit before it is rounded.",
-               (Example(f"{_QUARTER} | format('0.00')", "2.50"),)),
+               (ValueExample(f"{_QUARTER} | format('0.00')", "2.50"),)),
 }  # fmt: skip
 
 _SEARCH: Final = "The text that is searched for has at most 1,000 characters."
@@ -95,16 +102,16 @@ _SAMPLES: Final = {
     "days": Sample("integer", 2, "value | days", 172800),
     "weeks": Sample("integer", 1, "value | weeks", 604800),
 }  # fmt: skip
-"""An example on a column for each filter that runs there."""
+"""An example on a column for each filter that supports columns."""
 
-_UNICODE: Final = Difference(
+_UNICODE: Final = DatabaseDifference(
     "On columns the letters follow the Unicode version of the database: PostgreSQL 17 leaves `ß` "
     "as it is in capitals."
 )
 _DIFFERENCES: Final = {
     "lower": _UNICODE,
     "upper": _UNICODE,
-    "round": Difference(
+    "round": DatabaseDifference(
         "Numbers beyond 1e13 are rounded exactly on PostgreSQL; SQLite keeps 15 digits.",
         Sample("number", 123456789012345.67, "value | round(2)", 123456789012345.6),
         123456789012345.67,
@@ -114,18 +121,21 @@ _DIFFERENCES: Final = {
 
 def filter_entries() -> tuple[Entry, ...]:
     """Return an entry for each filter."""
-    return tuple(_entry(name, one) for name, one in FILTERS.items())
+    return tuple(_entry(name, declared) for name, declared in FILTERS.items())
 
 
-def _entry(name: str, one: Filter) -> Entry:
-    arguments = arguments_of(name, one, hidden=1)
-    takes = " or ".join("any value" if word == "any" else word for word in one.takes.split())
-    gives, called = gives_of(one.gives), f"({', '.join(map(str, arguments))})" if arguments else ""
+def _entry(name: str, declared: Filter) -> Entry:
+    arguments = arguments_of(name, declared, hidden=1)
+    takes = " or ".join("any value" if word == "any" else word for word in declared.takes.split())
+    gives, called = (
+        gives_of(declared.gives),
+        f"({', '.join(map(str, arguments))})" if arguments else "",
+    )
     decimals, examples = _DECIMALS.get(name, ("", ()))
     return Entry(
-        "filter", name, name, f"{takes} | {name}{called} → {gives}", one.summary,
-        takes, arguments, gives, Example(*one.example), decimals, examples,
-        _columns(name, takes_null=one.accepts_null),
+        "filter", name, name, f"{takes} | {name}{called} → {gives}", declared.summary,
+        takes, arguments, gives, ValueExample(*declared.example), decimals, examples,
+        _columns(name, takes_null=declared.accepts_null),
         (_SAMPLES[name],) if name in COLUMN_FILTERS else (),
         difference=_DIFFERENCES.get(name), tables=_tables(name),
     )  # fmt: skip
@@ -145,18 +155,18 @@ def _columns(name: str, *, takes_null: bool) -> str:
     return " ".join(filter(None, [*said, _ON_COLUMNS.get(name, "")]))
 
 
-def arguments_of(name: str, one: Filter | Function, *, hidden: int) -> tuple[Argument, ...]:
+def arguments_of(name: str, function: Filter | Function, *, hidden: int) -> tuple[Argument, ...]:
     """Return the arguments of a filter or function; the first `hidden` ones are not written."""
     kinds = ARGUMENTS.get(name, ())
-    arrows = one.arrows if isinstance(one, Filter) else {}
-    parameters = list(signature(one.apply).parameters.values())[hidden:]
+    arrows = function.arrows if isinstance(function, Filter) else {}
+    parameters = list(signature(function.apply).parameters.values())[hidden:]
     found = []
     for place, parameter in enumerate(parameters):
         kind = kinds[min(place, len(kinds) - 1)] if kinds else "any?"
         is_any_number = parameter.kind is parameter.VAR_POSITIONAL
         takes = ARROW if place in arrows else _words(kind)
         written = f"{parameter.name}…" if is_any_number else parameter.name
-        found.append(Argument(written, takes, place >= one.least and not is_any_number))
+        found.append(Argument(written, takes, place >= function.least and not is_any_number))
     return tuple(found)
 
 

@@ -1,4 +1,4 @@
-"""The entries of functions: those of any expression, and those of queries."""
+"""The entries of functions, for all expressions and for queries only."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import Final
 
 from bbops.language.expressions.related import RELATED_WORDS
 from bbops.language.expressions.windows import WINDOWS
-from bbops.language.reference._entry import Entry, Example, QueryExample
+from bbops.language.reference._entry import Entry, QueryExample, ValueExample
 from bbops.language.reference.filters import arguments_of, gives_of
 from bbops.language.steps._aggregate import FUNCTIONS_OF
 from bbops.runtime.values.filters import FUNCTIONS
@@ -69,15 +69,23 @@ _DECIMALS: Final = {
 
 def function_entries() -> tuple[Entry, ...]:
     """Return an entry for each function."""
-    plain = [_plain(name, one) for name, one in FUNCTIONS.items()]
+    plain = [_plain(name, declared) for name, declared in FUNCTIONS.items()]
     return (*plain, *map(_of_queries, _SUMMARIES))
 
 
-def _plain(name: str, one: Function) -> Entry:
-    arguments, gives = arguments_of(name, one, hidden=int(one.needs_host)), gives_of(one.gives)
+def _plain(name: str, of: Function) -> Entry:
+    arguments, gives = arguments_of(name, of, hidden=int(of.needs_host)), gives_of(of.gives)
     written = f"{name}({', '.join(map(str, arguments))}) → {gives}"
     return Entry(
-        "function", name, name, written, one.summary, "", arguments, gives, Example(*one.example)
+        "function",
+        name,
+        name,
+        written,
+        of.summary,
+        "",
+        arguments,
+        gives,
+        ValueExample(*of.example),
     )
 
 

@@ -5,7 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 
-from bbops.language.reference._entry import Difference, Entry, Example, Sample, as_literal
+from bbops.language.reference._entry import (
+    DatabaseDifference,
+    Entry,
+    Sample,
+    ValueExample,
+    as_literal,
+)
 
 _PLACES = {
     "authors": "In `where` and `select`, over the rows that refer to a row",
@@ -19,7 +25,7 @@ def as_markdown(entry: Entry) -> str:
     return "\n\n".join(filter(None, _parts(entry)))
 
 
-def example_line(example: Example) -> str:
+def example_line(example: ValueExample) -> str:
     """Return an example on one line, with its result."""
     return f"{example.expression}  →  {as_literal(example.result)}"
 
@@ -49,11 +55,11 @@ def _parts(entry: Entry) -> Iterator[str]:
         yield f"{title}:\n\n{_table(rows)}"
 
 
-def _difference(difference: Difference) -> Iterator[str]:
+def _difference(difference: DatabaseDifference) -> Iterator[str]:
     yield f"**SQLite and PostgreSQL differ.** {difference.text}"
     if (sample := difference.sample) is not None:
         found = (("SQLite", sample.result), ("PostgreSQL", difference.on_postgres))
-        lines = (f"{sample.expression}  →  {_result(one)} on {name}" for name, one in found)
+        lines = (f"{sample.expression}  →  {_result(result)} on {name}" for name, result in found)
         yield _code("\n".join([_column(sample), *lines]))
 
 

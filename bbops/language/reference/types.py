@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bbops.language.reference._entry import Difference, Entry, Sample
+from bbops.language.reference._entry import DatabaseDifference, Entry, Sample
 
 _BOTH: Final = "columns and shapes"
 _NUL: Final = (
@@ -19,7 +19,7 @@ _UUID: Final = "8e0b6c1e-0000-4000-8000-00000000000a"
 def _type(
     name: str, takes: str, gives: str, summary: str, *samples: tuple[object, object],
     places: str = _BOTH, sees: str = "", keys: str = "", decimals: str = "",
-    storage: tuple[str, str] | None = None, difference: Difference | None = None,
+    storage: tuple[str, str] | None = None, difference: DatabaseDifference | None = None,
 ) -> Entry:  # fmt: skip
     """Return the entry of a type; `sees` is its name in expressions."""
     said = [summary, f"It is for {places}."]
@@ -45,7 +45,7 @@ TYPES: Final = (
         sees="text",
         keys=_LENGTHS,
         storage=("TEXT", "text"),
-        difference=Difference(_NUL, Sample("string", "a\0b", "value", "a\0b"), 400),
+        difference=DatabaseDifference(_NUL, Sample("string", "a\0b", "value", "a\0b"), 400),
     ),
     _type(
         "text",
@@ -57,7 +57,7 @@ TYPES: Final = (
         sees="text",
         keys=_LENGTHS,
         storage=("TEXT", "text"),
-        difference=Difference(_NUL, Sample("text", "a\0b", "value", "a\0b"), 400),
+        difference=DatabaseDifference(_NUL, Sample("text", "a\0b", "value", "a\0b"), 400),
     ),
     _type(
         "integer",
@@ -95,7 +95,7 @@ TYPES: Final = (
         sees="number",
         keys=_BOUNDS,
         storage=("REAL", "double precision"),
-        difference=Difference(
+        difference=DatabaseDifference(
             "A result beyond 1.8e308 is an error on PostgreSQL, and infinite on SQLite, where "
             "JSON has null for it.",
             Sample("number", 1e308, "value * 10", None),

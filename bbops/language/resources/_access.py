@@ -1,4 +1,4 @@
-"""What endpoints and channels say alike: who may ask, how often, and how much of each request."""
+"""Settings that endpoints and channels share: roles, rate limits and limits of requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bbops.runtime.values.durations import seconds
 RoleName = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 History = Literal["full", "meta", "off"]
 MOST_SECONDS: Final = 86_400
-"""Of the time in which a limit counts: counters live in memory."""
+"""The longest window of a rate limit, since counters live in memory."""
 
 
 class RateLimit(Model):
@@ -35,12 +35,12 @@ class RateLimit(Model):
     @model_validator(mode="before")
     @classmethod
     def read_short_limit(cls, data: Any) -> Any:
-        """Read a number as so many a minute."""
+        """Read a number as requests per minute."""
         return {"limit": data} if type(data) is int else data
 
     @model_validator(mode="after")
     def check_per(self) -> Self:
-        """Refuse a time that a counter does not keep."""
+        """Refuse a window that a counter cannot keep."""
         if not 1 <= self.per_seconds <= MOST_SECONDS or self.per_seconds % 1:
             raise PydanticCustomError(
                 "bad_value", "'per' is a whole number of seconds from 1s to 24h, got {per}",
@@ -50,21 +50,21 @@ class RateLimit(Model):
 
     @property
     def per_seconds(self) -> float:
-        """The time in which it counts."""
+        """The window of the limit."""
         return seconds(self.per)
 
     @property
     def a_minute(self) -> float:
-        """How many there may be in a minute, to tell which of two is the higher one."""
+        """The number of requests per minute, for comparing two limits."""
         return self.limit * 60 / self.per_seconds
 
     @property
     def at_once(self) -> float:
-        """How many of them may come in one minute."""
+        """The number of requests that may arrive within one minute."""
         return max(self.a_minute, self.limit)
 
     def __str__(self) -> str:
-        """Return it as people say it: `30/min`, `5 per 1h`."""
+        """Return the limit as text: `30/min`, `5 per 1h`."""
         if not self.limit:
             return "none"
         by = ", by address" if self.by == "address" else ""

@@ -1,4 +1,4 @@
-"""Answers the server gives by itself, as a project may word them."""
+"""Automatic responses of the server, in the project's own wording."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ class Messages(Model):
 
     @property
     def given(self) -> dict[str, Value]:
-        """The texts that are given, by their keys."""
+        """The given texts by their keys."""
         every = ((field.alias or name, getattr(self, name))
                  for name, field in type(self).model_fields.items())  # fmt: skip
         return {key: value for key, value in every if value is not None}
 
 
 class Errors(Model):
-    """`default` stands for every failure that has no entry of its own, such as 405 or 413."""
+    """`default` applies to every failure without an entry of its own, such as 405 or 413."""
 
     unauthorized: AutomaticAnswer | None = None
     forbidden: AutomaticAnswer | None = None
@@ -53,9 +53,9 @@ class Errors(Model):
 
     @property
     def answers(self) -> dict[str, AutomaticAnswer]:
-        """The entries that are given, by their keys."""
+        """The given entries by their keys."""
         found = {}
         for name, field in type(self).model_fields.items():
-            if isinstance(one := getattr(self, name), AutomaticAnswer):
-                found[field.alias or name] = one
+            if isinstance(answer := getattr(self, name), AutomaticAnswer):
+                found[field.alias or name] = answer
         return found

@@ -28,10 +28,10 @@ from bbops.language.steps._shape import Columns, Selected, read_select
 ACTIONS: Final = ("list", "get", "create", "update", "delete")
 MOST_FILTERS: Final = 20
 MOST_VALUES: Final = 100
-"""Of `in`."""
+"""The most values of `in`."""
 MOST_ROWS: Final = 1000
 RESERVED: Final = ("sort", "limit", "cursor", "total", "search")
-"""Names of the query of `list` that no filter has."""
+"""Query names of `list` that no filter may have."""
 
 _PATH: Final = r"[a-z][a-z0-9_]{0,62}(?:\.[a-z][a-z0-9_]{0,62})?"
 FilterName = Annotated[str, StringConstraints(pattern=rf"^(?:{_PATH})$")]
@@ -51,8 +51,8 @@ _MAP, _LIST = "<map>", "<list>"
 
 
 def _unmixed(given: object) -> object:
-    """Refuse a list in which some say their operators."""
-    if isinstance(given, list) and any(isinstance(one, dict) for one in given):
+    """Refuse a list in which some entries name their operators."""
+    if isinstance(given, list) and any(isinstance(entry, dict) for entry in given):
         message, hint = "a list has names alone", "write all of them as one map of operators"
         raise PydanticCustomError("bad_value", message, {"hint": hint})
     return given
@@ -69,7 +69,7 @@ SelectField = Annotated[Columns | Selected, PlainValidator(read_select)]
 
 
 class Shared(Model):
-    """What an action may say, and the file for all of its actions."""
+    """The keys that an action has, and the file for all of its actions."""
 
     description: str | None = None
     channel: ChannelName | None = None
@@ -85,18 +85,18 @@ class Shared(Model):
 
 SHARED: Final = tuple(field.alias or name for name, field in Shared.model_fields.items())
 OF_FUNCTION: Final = frozenset({*SHARED, "idempotency", "function"})
-"""What may stand beside `function` in an action."""
+"""The keys that an action may have beside `function`."""
 
 
 class Action(Shared):
-    """One action; `function` runs a function of one's own, on the same route."""
+    """One action; `function` runs a function of your own on the same route."""
 
     function: FunctionName | None = None
 
     @model_validator(mode="before")
     @classmethod
     def check_function(cls, data: Any) -> Any:
-        """Refuse what only the steps made for it would do."""
+        """Refuse keys that only generated steps use."""
         if isinstance(data, dict) and "function" in data:
             for key in data:
                 if key not in OF_FUNCTION and key in _keys(cls):
@@ -112,7 +112,7 @@ class List(Action):
       `lt`, `lte` of numbers and times. `contains` and `startsWith` must be listed, as
       `filter: { title: [contains] }` does; then only what is listed is there. A column that a
       relation leads to is written `author.role`, and asked for as `author_role`.
-    - `sort` lists orders; both directions of each may be asked for, the first is the default.
+    - `sort` lists orders; a request may use both directions of each, the first is the default.
     - `limit` rows are on a page where the request does not say it, and never more than `maxLimit`.
       `next` is the `cursor` of the next page. With `total: true` a request may ask `?total=true`.
     """
@@ -127,7 +127,7 @@ class List(Action):
 
     @model_validator(mode="after")
     def check_list(self) -> Self:
-        """Refuse a page that is larger than the largest, and too many filters."""
+        """Refuse a page size above the maximum, and too many filters."""
         if self.limit > self.max_limit:
             message = "'limit' is {limit}, more than 'maxLimit', which is {most}"
             context = {"limit": self.limit, "most": self.max_limit}
@@ -140,7 +140,7 @@ class List(Action):
 
     @property
     def filters(self) -> Mapping[str, list[Operator] | None]:
-        """The operators of each filter; None for those that its type has by itself."""
+        """The operators of each filter; None for the default operators of its type."""
         return self.filter if isinstance(self.filter, dict) else dict.fromkeys(self.filter)
 
 
@@ -182,7 +182,7 @@ class Delete(Action):
 
 
 class Actions(Model):
-    """Only what is named exists."""
+    """Only the listed actions exist."""
 
     list_: List | None = Field(default=None, alias="list")
     get: Get | None = None
@@ -192,7 +192,7 @@ class Actions(Model):
 
     @model_validator(mode="after")
     def need_action(self) -> Self:
-        """Refuse a file of no routes."""
+        """Refuse a file without routes."""
         if not any(self.every):
             hint = f"name some of {', '.join(ACTIONS)}"
             raise PydanticCustomError("bad_value", "'actions' names no action", {"hint": hint})
@@ -200,7 +200,7 @@ class Actions(Model):
 
     @property
     def every(self) -> Iterator[tuple[str, Action]]:
-        """Each action that is there, by its name."""
+        """Each given action by its name."""
         for name in ACTIONS:
             found: Action | None = self.list_ if name == "list" else getattr(self, name)
             if found is not None:
@@ -214,8 +214,8 @@ class Crud(Shared, Kind):
     """Endpoints of a table: each action becomes an endpoint and a function.
 
     - `endpoints/notes.yaml` makes `notes/list`, `notes/get`, `notes/create`, `notes/update` and
-      `notes/delete`, as files of these names would; only what `actions` names exists. Whatever
-      holds for endpoints and functions holds for them: rules of tables, roles, middleware, tests.
+      `notes/delete`, as files of these names would; only what `actions` names exists. They are
+      ordinary endpoints and functions: with rules of tables, roles, middleware and tests.
     - `match` gives columns with what they must equal in every row that is read or changed, and
       have in each that is created: `{ team_id: vars.member.team_id }`. No request can set them.
       `owner: user_id` is short for `match: { user_id: vars.auth.userId }`.
@@ -242,7 +242,7 @@ class Crud(Shared, Kind):
     @model_validator(mode="before")
     @classmethod
     def check_keys(cls, data: Any) -> Any:
-        """Refuse keys of a route of its own, and an owner that `match` says again."""
+        """Refuse keys that belong to a single route, and an owner that `match` repeats."""
         if isinstance(data, dict):
             for key in _NOT_HERE:
                 if key in data:
@@ -254,7 +254,7 @@ class Crud(Shared, Kind):
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:
-        """Return what a list says of a resource beside its description."""
+        """Return the summary of a resource for lists, beside its description."""
         inside = f" in channel {body['channel']}" if body.get("channel") else ""
         actions = ", ".join(map(str, body.get("actions") or ()))
         return f"{body.get('path')} → {actions} of table {body.get('table')}{inside}"

@@ -9,9 +9,7 @@ from bbops.language.expressions.syntax import parse
 from bbops.language.expressions.values import Expression
 from bbops.language.resources.table import OPERATIONS, Access, Table
 from bbops.language.sql.computed import with_computed
-from bbops.language.sql.types import Children, Partial, Relation, Rules, linked
-from bbops.language.sql.types import Column as SqlColumn
-from bbops.language.sql.types import Table as SqlTable
+from bbops.language.sql.types import Children, Partial, Relation, Rules, SqlColumn, SqlTable, linked
 
 
 def sql_tables(tables: Mapping[str, Table]) -> dict[str, SqlTable]:
@@ -29,7 +27,7 @@ def sql_tables(tables: Mapping[str, Table]) -> dict[str, SqlTable]:
 def _with_rules(found: dict[str, SqlTable], tables: Mapping[str, Table]) -> dict[str, SqlTable]:
     rules = {name: _rules(name, table) for name, table in tables.items() if table.has_rules}
     within: dict[str, SqlTable] = {}  # as rules see them, which have no access to ask
-    rules = {name: replace(one, within=within) for name, one in rules.items()}
+    rules = {name: replace(rule, within=within) for name, rule in rules.items()}
     within |= linked({
         name: replace(table, rules=replace(rules[name], access={})) if name in rules else table
         for name, table in found.items()
@@ -50,13 +48,14 @@ def _rules(name: str, table: Table) -> Rules:
 
 
 def _access(access: Access | None) -> dict[str, Expression]:
-    """Return who may do each operation; what a mistake left out nobody may."""
+    """Return the condition of each operation; a mistake refuses the operation."""
     if access is None:
         return {}
     said = {name: access.of(name) for name in OPERATIONS}
     nobody = Expression(parse("false"))
     return {
-        name: one if isinstance(one, Expression) else nobody for name, one in said.items()
+        name: condition if isinstance(condition, Expression) else nobody
+        for name, condition in said.items()
     }  # fmt: skip
 
 
@@ -71,14 +70,14 @@ def _relations(table: Table, tables: Mapping[str, Table]) -> dict[str, Relation]
 
 
 def _children(tables: Mapping[str, Table]) -> dict[str, dict[str, Children]]:
-    """Return who refers to each table; two foreign keys of one table need `reverse` to be told."""
+    """Return the references to each table; two foreign keys of one table need `reverse`."""
     found: dict[str, dict[str, list[Children]]] = {name: {} for name in tables}
     for child, resource in tables.items():
         for name, column in resource.columns.items():
             target, _, key = (column.references or "").partition(".")
             if target in tables:
-                one = Children(child, name, key)
-                found[target].setdefault(column.reverse or child, []).append(one)
+                children = Children(child, name, key)
+                found[target].setdefault(column.reverse or child, []).append(children)
     return {
         table: {name: many[0] for name, many in of.items() if len(many) == 1}
         for table, of in found.items()
@@ -101,7 +100,7 @@ def _sql_table(name: str, table: Table) -> SqlTable:
     )  # fmt: skip
     found = SqlTable(name, columns, table.key, frozenset(map(frozenset, uniques)), partial)
     computed = {
-        key: (one.computed, one.private) for key, one in table.computed.items()
-        if isinstance(one.computed, Expression)
+        key: (declared.computed, declared.private) for key, declared in table.computed.items()
+        if isinstance(declared.computed, Expression)
     }  # fmt: skip
     return with_computed(found, computed) if computed else found

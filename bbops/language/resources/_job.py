@@ -1,4 +1,4 @@
-"""How jobs run: what triggers, tasks and functions say of them."""
+"""How jobs run: the settings of triggers, tasks and functions."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ Priority = Literal["high", "normal", "low"]
 
 
 class Lane(Model):
-    """Jobs of one key take turns: `limit` of them run at a time, and with one, in order."""
+    """Jobs with the same key take turns: `limit` of them run at a time, and with 1, in order."""
 
     key: BareField
     limit: Annotated[int, Field(ge=1, le=50)] = 1
 
 
 class Unique(Model):
-    """What comes with a key that a job has had within `for` runs nothing."""
+    """An event whose key another job has had within `for` runs nothing."""
 
     key: BareField
     for_: Duration = Field(default="24h", alias="for")
 
 
 class Debounce(Model):
-    """Of what comes with one key only the last runs, once nothing has come for so long."""
+    """Only the last of several events with the same key runs, after a pause of `for`."""
 
     key: BareField
     for_: Duration = Field(alias="for")
@@ -50,7 +50,7 @@ class Retry(Model):
 class Job(Model):
     """How the jobs run that a step `enqueue` makes of a function; `key` of `lane` reads `input`.
 
-    `onDead` is a function that runs when one has failed for the last time, with the event
+    `onDead` is a function that runs when a job has failed for the last time, with the event
     `bbops.job-dead`.
     """
 

@@ -1,4 +1,4 @@
-"""What a kind of resource declares of itself: its file is all that has to be written."""
+"""The base class of resource kinds: a new kind needs only its own file."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class Kind(Model):
 
     Attributes:
         folder: the folder's name; empty for the project itself.
-        noun: what people call one of them; the name of the class if empty.
-        rank: kinds with a smaller one are shown before others.
+        noun: the name of one resource in texts; the name of the class if empty.
+        rank: the order of kinds in lists, smallest first.
         nests: a name may have folders in it, such as `orders/list`.
-        deepest: how many parts such a name has at most; 0 for any number.
-        segment: the pattern of each part of a name, and `style` what it looks like.
-        skeleton: what `bbops new` writes, with `{name}`, `{words}`, `{sentence}`,
-            `{authentication}` and `{function}`, which is made if it is not there.
+        deepest: the most parts of such a name; 0 for any number.
+        segment: the pattern of each part of a name; `style` is its name in messages.
+        skeleton: the file that `bbops new` writes, with `{name}`, `{words}`, `{sentence}`,
+            `{authentication}` and `{function}`, a function that is created if it is missing.
     """
 
     folder: ClassVar[str]
@@ -45,20 +45,20 @@ class Kind(Model):
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:
-        """Return what a list says of a resource beside its description."""
+        """Return the summary of a resource for lists, beside its description."""
         del body
         return ""
 
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Marks a text that names a resource of a folder, which must exist."""
+    """Marks a text as the name of a resource in a folder, which must exist."""
 
     folder: str
 
 
 KebabName = Annotated[str, StringConstraints(pattern=r"^[a-z0-9]+(?:-[a-z0-9]+)*$")]
-"""A name that a resource had before."""
+"""An earlier name of a resource."""
 
 FunctionName = Annotated[str, Names("functions")]
 EndpointName = Annotated[str, Names("endpoints")]
@@ -72,11 +72,11 @@ WebhookName = Annotated[str, Names("webhooks")]
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Where the files of a kind name a resource of a folder.
+    """The keys at which files of a kind name resources of a folder.
 
     Attributes:
-        keys: as YAML spells them, from the root on.
-        attributes: as the model does.
+        keys: the names of the keys in YAML, from the root on.
+        attributes: the names of the keys in the model.
     """
 
     keys: tuple[str, ...]
@@ -84,18 +84,18 @@ class Reference:
     folder: str
 
     def fits(self, path: tuple[str | int, ...]) -> bool:
-        """Return whether a place of a file is one of these."""
+        """Return whether a path of a file is one of these keys."""
         same = (key in {ANY, part} for key, part in zip(self.keys, path, strict=False))
         return len(path) == len(self.keys) and all(same)
 
     def find(self, model: Model) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        """Yield (path, name) of each name that a model has there."""
+        """Yield (path, name) of each name that a model has at these keys."""
         yield from _find(model, self.keys, self.attributes)
 
 
 @cache
 def references_of(model: type[Model]) -> tuple[Reference, ...]:
-    """Return where the files of a kind name resources."""
+    """Return the keys at which files of a kind name resources."""
     return tuple(_of_model(model, (), (), ()))
 
 
@@ -125,8 +125,8 @@ def _of_type(
         if isinstance(mark, Names):
             yield Reference(keys, attributes, mark.folder)
     many = (ANY,) if get_origin(of) in {list, dict, tuple, Mapping} else ()
-    for one in get_args(of):
-        yield from _of_type(one, (*keys, *many), (*attributes, *many), around)
+    for argument in get_args(of):
+        yield from _of_type(argument, (*keys, *many), (*attributes, *many), around)
 
 
 def _find(value: Any, keys: _Above, attributes: _Above) -> Iterator[tuple[tuple[Any, ...], str]]:
@@ -141,7 +141,7 @@ def _find(value: Any, keys: _Above, attributes: _Above) -> Iterator[tuple[tuple[
 
 def _inside(value: Any, key: str, attribute: str) -> Iterator[tuple[str | int, Any]]:
     if key != ANY:
-        if isinstance(value, Model):  # else it is what else may stand there
+        if isinstance(value, Model):  # otherwise another type of the union
             yield key, getattr(value, attribute, None)
     elif isinstance(value, Mapping):
         yield from value.items()

@@ -1,4 +1,4 @@
-"""Addons of a project's own: any API, its settings in one file and each step in another."""
+"""Addons of a project's own: any API, with its settings in one file and each step in another."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ Address = Annotated[
 Digest = Annotated[str, StringConstraints(pattern=r"^sha256:[0-9a-f]{64}$")]
 Short = Annotated[str, StringConstraints(min_length=1, max_length=500)]
 ENDPOINT = "endpoint"
-"""The setting that takes the place of `server`."""
+"""The setting that replaces `server`."""
 SECONDS = 30.0
 _HOLE = re.compile(r"\{([^{}]*)\}")
 _NAME_IN_PATH = re.compile(r"[A-Za-z0-9_.~-]{1,100}").fullmatch
 _MUTATES = re.compile(r"\bmutation\b").search
-"""Says of a text of GraphQL whether it may change something: fragments may stand before it."""
+"""Detects a mutation in a GraphQL text; fragments may come before it."""
 _READS = frozenset({"GET", "HEAD", "DELETE"})
 _HEADER_VALUE = re.compile(r"[\x20-\x7e]{0,1000}").fullmatch
 
 
 def check_path(path: str) -> str:
-    """Return the path of a request; refuse one that is more than a path."""
+    """Return the path of a request; refuse a URL with other parts."""
     plain = _HOLE.sub("x", path)
     is_odd = "${" in path or re.search(r"[^\x21-\x7e]|[?#{}\\]", plain) is not None
     is_odd = is_odd or not all(map(_NAME_IN_PATH, _HOLE.findall(path)))
@@ -51,7 +51,7 @@ def check_path(path: str) -> str:
 
 
 def check_header(text: str) -> str:
-    """Return the value of a header that stands in git."""
+    """Return the value of a header that is kept in git."""
     if "${" in text or not _HEADER_VALUE(text):
         hint = "a key belongs under 'auth', such as '{ header: { X-Key: apiKey } }'"
         message = "a header here is plain text, without expressions"
@@ -67,14 +67,14 @@ def check_sent_header(name: str) -> str:
 
 
 def check_headers(headers: Mapping[str, str]) -> Mapping[str, str]:
-    """Return headers; refuse those that the connection itself needs."""
+    """Return headers; refuse the headers that the connection itself sets."""
     for name in headers:
         check_sent_header(name)
     return headers
 
 
 class ClientCredentials(Model):
-    """Where tokens are fetched, and the settings that are exchanged for one."""
+    """The address of the token server, and the settings that are exchanged for a token."""
 
     token_url: Annotated[str, StringConstraints(pattern=r"^https?://[^?#\s@$]+$", max_length=500)]
     client_id: SettingName = "clientId"
@@ -83,7 +83,7 @@ class ClientCredentials(Model):
 
 
 class AddonAuth(Model):
-    """How the server is told who asks: one way, by the names of settings."""
+    """The authentication at the server: one method, by the names of settings."""
 
     bearer: SettingName | None = None
     basic: Annotated[list[SettingName], PydanticField(min_length=2, max_length=2)] | None = None
@@ -93,7 +93,7 @@ class AddonAuth(Model):
 
     @model_validator(mode="after")
     def check_one(self) -> Self:
-        """Refuse no way, and two of them."""
+        """Refuse an authentication without a method, or with two."""
         if len(self.model_fields_set) != 1:
             ways = "bearer, basic, header, query or clientCredentials"
             raise PydanticCustomError("field", "'auth' is one of {ways}", {"ways": ways})
@@ -103,7 +103,7 @@ class AddonAuth(Model):
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """The keys of `config` that it needs, which hold secrets."""
+        """The required keys of `config`, which hold secrets."""
         own = self.client_credentials
         return tuple(dict.fromkeys([
             *([self.bearer] if self.bearer else ()), *(self.basic or ()),
@@ -113,7 +113,7 @@ class AddonAuth(Model):
 
 
 class Source(Model):
-    """Where the files were made from: `bbops addon add` writes it, and reads it again."""
+    """The source of the files: `bbops addon add` writes it, and reads it again."""
 
     openapi: Short | None = None
     mcp: Short | None = None
@@ -127,7 +127,7 @@ class Source(Model):
 
 
 class OwnAddon(Kind):
-    """Any API as an addon: where it is, and how it is told who asks."""
+    """Any API as an addon: its address, and its authentication."""
 
     folder: ClassVar[str] = "addons"
 
@@ -149,12 +149,12 @@ class OwnAddon(Kind):
 
     @property
     def is_own(self) -> bool:
-        """Whether it says where it is, so that it is more than a misspelt name."""
+        """Whether it has an address, and is not just a misspelt name of the catalog."""
         return self.server is not None or self.mcp is not None
 
     @property
     def address(self) -> str:
-        """Where it is, unless `config.endpoint` says otherwise."""
+        """The address, unless `config.endpoint` overrides it."""
         return self.mcp or self.server or ""
 
     @property
@@ -168,9 +168,9 @@ class OwnAddon(Kind):
         return frozenset(self.auth.settings if self.auth else ())
 
     def link(self, steps: Mapping[str, OwnStep]) -> dict[str, Any]:
-        """Return what the runtime has to know of it, as plain data."""
+        """Return the description of the addon for the runtime, as plain data."""
         auth = self.auth.model_dump(by_alias=True, exclude_none=True) if self.auth else {}
-        linked = {name: one.link() for name, one in steps.items()}
+        linked = {name: step.link() for name, step in steps.items()}
         return {
             "address": self.address, "is_mcp": self.mcp is not None, "auth": auth,
             "headers": dict(self.headers), "steps": linked,
@@ -181,7 +181,7 @@ Where = Literal["path", "query", "header", "body", "whole"]
 
 
 class Place(Model):
-    """Where a parameter goes, under another name; or the setting that it comes from."""
+    """The place of a parameter in the request, under another name; or the setting as its source."""
 
     path: Short | None = None
     query: Short | None = None
@@ -192,7 +192,7 @@ class Place(Model):
 
     @property
     def where(self) -> tuple[Where, str] | None:
-        """The part of the request and the name there; None where only the setting is told."""
+        """The part of the request and the name there; None if only the setting is given."""
         for part in ("path", "query", "header", "body"):
             if (name := getattr(self, part)) is not None:
                 return part, name
@@ -200,7 +200,7 @@ class Place(Model):
 
 
 def read_place(data: Any) -> Any:
-    """Read `query` as `{query: <the parameter's own name>}`; the name is put in later."""
+    """Read `query` as `{query: <the parameter's own name>}`; the name is filled in later."""
     return {data: _SAME} if isinstance(data, str) and data in _WHERE else data
 
 
@@ -220,7 +220,7 @@ def read_gives(data: Any) -> Any:
 
 
 class Request(Model):
-    """What is sent: a method and a path, or a query of GraphQL."""
+    """The request of a step: a method and a path, or a GraphQL query."""
 
     method: Literal["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"] | None = None
     path: Annotated[str, AfterValidator(check_path)] | None = None
@@ -232,7 +232,7 @@ class Request(Model):
 
     @model_validator(mode="after")
     def check_kind(self) -> Self:
-        """Refuse a request without what is asked, and keys that a query has no use for."""
+        """Refuse a request without a method or query, and keys that a query cannot use."""
         if self.graphql is None:
             if self.method is None or self.path is None:
                 message = "a request has 'method' and 'path', or 'graphql'"
@@ -256,7 +256,7 @@ class Request(Model):
 
     @property
     def repeats(self) -> Literal["safe", "key", "no"]:
-        """Whether it may be done twice, see decision 0080."""
+        """Whether the request may be repeated, see decision 0080."""
         if self.idempotency_key:
             return "key"
         is_query = self.graphql is not None and not _MUTATES(self.graphql)
@@ -265,7 +265,7 @@ class Request(Model):
 
     @property
     def writes(self) -> bool:
-        """Whether it changes something, as far as its method tells."""
+        """Whether it changes data, judging by its method."""
         if self.graphql is not None:
             return _MUTATES(self.graphql) is not None
         return self.verb not in {"GET", "HEAD"} and self.repeat != "safe"
@@ -279,7 +279,7 @@ class Tool(Model):
 
 
 class OwnStep(Kind):
-    """A step of an addon of the project's own: what is sent, what it takes, what it gives."""
+    """A step of an addon of the project's own: its request, parameters and result."""
 
     folder: ClassVar[str] = "addons"
 
@@ -300,24 +300,24 @@ class OwnStep(Kind):
 
     @model_validator(mode="after")
     def check_what(self) -> Self:
-        """Refuse a step that asks nothing, or two things."""
+        """Refuse a step without a request, or with two."""
         if (self.request is None) == (self.tool is None):
             raise PydanticCustomError("field", "a step of an addon has 'request' or 'tool'", {})
         return self
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:
-        """Return what a list says of a resource beside its description."""
+        """Return the summary of a resource for lists, beside its description."""
         request = body.get("request") or {}
         return f"{request.get('method', 'POST')} {request.get('path', '')}".rstrip()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Its parameters."""
+        """The names of its parameters."""
         return tuple(name.rstrip("?") for name in self.parameters)
 
     def place_of(self, name: str) -> tuple[Where, str]:
-        """Return where a parameter goes: the part of the request, and its name there."""
+        """Return the place of a parameter: the part of the request, and its name there."""
         told = self.in_.get(name)
         if told == "whole":
             return "whole", ""
@@ -333,18 +333,18 @@ class OwnStep(Kind):
 
     @cached_property
     def from_settings(self) -> Mapping[str, str]:
-        """The settings that stand for parameters, by the names of these."""
-        places = {name: one for name, one in self.in_.items() if isinstance(one, Place)}
-        return {name: one.setting for name, one in places.items() if one.setting is not None}
+        """The settings that replace parameters, by the names of the parameters."""
+        places = {name: place for name, place in self.in_.items() if isinstance(place, Place)}
+        return {name: place.setting for name, place in places.items() if place.setting is not None}
 
     @property
     def writes(self) -> bool:
-        """Whether it changes something, as far as it says."""
+        """Whether it changes data, judging by its declaration."""
         return self.request is None or self.request.writes
 
     @cached_property
     def action(self) -> OwnAction:
-        """What a step in a function is held against."""
+        """The declaration that a step in a function is checked against."""
         gives = self.gives
         repeat = self.request.repeats if self.request else "no"
         return OwnAction(
@@ -354,7 +354,7 @@ class OwnStep(Kind):
         )  # fmt: skip
 
     def link(self) -> dict[str, Any]:
-        """Return what the runtime has to know of it, as plain data."""
+        """Return the description of the step for the runtime, as plain data."""
         every = (*self.names, *self.from_settings)
         found: dict[str, Any] = {
             "shape": dict(shape_spec(self.parameters)),
@@ -364,7 +364,7 @@ class OwnStep(Kind):
         if self.tool is not None:
             return found | {"tool": [self.tool.name, self.tool.digest]}
         request = self.request
-        assert request is not None  # noqa: S101 - it has one of them
+        assert request is not None  # noqa: S101 - it has either a request or a tool
         return found | {
             "method": request.verb, "path": request.path or "", "encoding": request.encoding,
             "lists": request.lists, "key": request.idempotency_key or "",
@@ -373,12 +373,12 @@ class OwnStep(Kind):
 
 
 def result_type(gives: Field | None) -> Type:
-    """Return the type of a step's result; without `gives` nothing is known of it."""
+    """Return the type of a step's result; without `gives` it is unknown."""
     return ANY if gives is None else gives.value_type(optional=False)
 
 
 def result_spec(gives: Field | None) -> dict[str, Any]:
-    """Return the spec of a step's result, in which what may be null may be missing as well."""
+    """Return the spec of a step's result, whose nullable fields may also be missing."""
     if gives is None:
         return {"type": "json", "nullable": True, "optional": True}
     spec = gives.spec(optional=False)
@@ -392,5 +392,5 @@ def _lenient(spec: dict[str, Any]) -> dict[str, Any]:
     if "items" in found:
         found["items"] = _lenient(found["items"])
     if "fields" in found:
-        found["fields"] = {name: _lenient(one) for name, one in found["fields"].items()}
+        found["fields"] = {name: _lenient(field) for name, field in found["fields"].items()}
     return found

@@ -1,4 +1,4 @@
-"""When something runs by itself: cron expressions, durations between runs, time zones."""
+"""The times of scheduled runs: cron expressions, intervals, time zones."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _AT = datetime(2024, 1, 1, tzinfo=UTC)  # from a leap year on, so that 29 Februa
 
 
 def check_cron(text: str) -> str:
-    """Return a cron expression of five fields, or refuse one that is wrong or never comes."""
+    """Return a cron expression of five fields; refuse it if it is invalid or never comes."""
     if len(text.split()) != len(_FIELDS.split()):
         raise _bad_cron(f"a schedule has five fields, found {len(text.split())}", _FIELDS)
     try:
@@ -45,7 +45,7 @@ def check_every(text: str) -> str:
 
 
 def check_timezone(name: str) -> str:
-    """Return the name of a time zone, or refuse one that does not exist."""
+    """Return the name of a time zone, or refuse an unknown one."""
     if name not in _zones():
         hint = suggest(name, _zones()) or "use an IANA name, such as Europe/Berlin"
         raise PydanticCustomError(

@@ -1,4 +1,4 @@
-"""Services at which a project's users sign in, and what of them becomes an account."""
+"""Services at which a project's users sign in, and the accounts that sign-ins create."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Provider(Model):
     - `apple` has no `clientSecret`: `teamId`, `keyId` and `privateKey` sign one.
     - `microsoft` needs its `tenant`: an id, or `common`, `organizations` or `consumers`.
     - `issuer` is for GitHub Enterprise, or a stand-in in tests, too.
-    - `domains` are those of mailboxes that the issuer alone has: it says whose such an address is.
+    - `domains` are mailbox domains that the issuer alone manages: it decides whose an address is.
     """
 
     kind: KindName | None = None
@@ -48,16 +48,16 @@ class Provider(Model):
     domains: Annotated[list[Host], Field(max_length=100)] = []
 
     def kind_of(self, name: str) -> KindName:
-        """Return what kind of service it is; `name` is its own."""
+        """Return the kind of the service; `name` is the provider's name."""
         return self.kind or _OF_NAMES.get(name, "oidc")
 
     def issuer_of(self, name: str) -> str:
-        """Return who it says that it is; empty where nobody has said."""
+        """Return the issuer of its tokens; empty if it is not configured."""
         issuer = self.issuer or KINDS[self.kind_of(name)].issuer
         return issuer.replace("{tenant}", self.tenant or "common")
 
     def settings(self) -> Iterator[tuple[str, str | None, bool]]:
-        """Yield key, value, and whether it is a secret, of what may be a variable."""
+        """Yield key, value and secrecy of each setting that may be a variable."""
         yield "clientId", self.client_id, False
         yield "clientSecret", self.client_secret, True
         yield "teamId", self.team_id, False
@@ -69,7 +69,7 @@ _OF_NAMES: Final[dict[str, KindName]] = {name: name for name in KINDS}
 
 
 class Profile(Model):
-    """Which columns of the table of users a sign-in at a provider reads and fills.
+    """The columns of the table of users that a sign-in at a provider reads and fills.
 
     - `email` is unique. `emailVerified`, a boolean or a datetime, says that the project itself has
       verified it. Without one no identity joins an account that was there before.

@@ -42,7 +42,7 @@ class Addon(Kind):
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:
-        """Return what a list says of a resource beside its description."""
+        """Return the summary of a resource for lists, beside its description."""
         return "enabled" if body.get("enabled") else "disabled"
 
 

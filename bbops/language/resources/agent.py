@@ -15,20 +15,20 @@ from bbops.language.resources.trigger import DatabaseTrigger, Webhook
 
 
 class AgentModel(Model):
-    """Which addon speaks to the model, and the model's name there."""
+    """The addon that talks to the model, and the model's name there."""
 
     addon: str
     name: str
 
 
 class Chat(Model):
-    """People talk to the agent; with JWT `vars.auth` in its tools is who does."""
+    """People talk to the agent; with JWT, `vars.auth` in its tools is the signed-in user."""
 
     authentication: Literal["None", "JWT"]
 
 
 class RunsOn(Model):
-    """What starts the agent; any number of them."""
+    """The events and requests that start the agent; any number of them."""
 
     chat: Chat | None = None
     schedule: Cron | None = None
@@ -40,19 +40,19 @@ class RunsOn(Model):
     @model_validator(mode="before")
     @classmethod
     def check_keys(cls, data: Any) -> Any:
-        """Refuse an agent that nothing starts."""
+        """Refuse an agent without a start."""
         if data == {}:
             raise PydanticCustomError("too_short", "nothing starts the agent")
         return data
 
     @property
     def starts(self) -> tuple[str, ...]:
-        """The keys that are given."""
+        """The given keys."""
         return tuple(name for name in type(self).model_fields if getattr(self, name) is not None)
 
 
 class Limits(Model):
-    """Where a run of the agent is ended."""
+    """The limits at which a run of the agent ends."""
 
     max_steps: Annotated[int, Field(ge=1, le=100)] = 10
     timeout: Duration = "60s"

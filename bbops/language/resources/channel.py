@@ -1,4 +1,4 @@
-"""channel: what a group of endpoints shares."""
+"""channel: the shared settings of a group of endpoints."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ Origin = Annotated[str, StringConstraints(pattern=r"^(\*|[a-z][a-z0-9+.-]*://[^/
 class Cors(Model):
     """Which origins may read answers, also those to unknown paths below the channel's base path.
 
-    - Without `methods`, the methods of the path are allowed; without `headers`, those that are
-      asked for.
+    - Without `methods`, the methods of the path are allowed; without `headers`, the headers that a
+      browser asks for.
     - Pages can read the standing headers, such as `etag`, `retry-after`, `content-range` and
       `content-disposition`; `expose` names others, such as those that a function sets.
     """
@@ -35,7 +35,7 @@ class Cors(Model):
 
 
 class Channel(Kind):
-    """What a group of endpoints shares: the REST channel of the specification.
+    """The shared settings of a group of endpoints: the REST channel of the specification.
 
     - Each endpoint that names the channel has its base path, authentication, limit, origins and
       middleware.
@@ -45,8 +45,8 @@ class Channel(Kind):
     - `API Key` takes a key in the header `X-API-Key`, or as `api_key` in the query; the step
       `createApiKey` makes them, and `vars.apiKey` holds `id`, `name` and `claims`.
     - `rateLimit` counts requests a minute, or in `per`, for each client: the user of a valid
-      token, the valid API key, else the address. Every answer tells in `ratelimit` what is left,
-      for how many seconds; beyond it the answer is 429 with `retry-after`. Counters survive
+      token, the valid API key, else the address. Every answer has in `ratelimit` what is left, for
+      how many seconds; beyond it the answer is 429 with `retry-after`. Counters survive
       publications.
     - Middleware runs in order, before the body is read: it declares no `input`. `params` and
       `query` it may declare: they are typed for it alone. What it puts into `vars` is there for
@@ -72,5 +72,5 @@ class Channel(Kind):
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:
-        """Return what a list says of a resource beside its description."""
+        """Return the summary of a resource for lists, beside its description."""
         return f"{body.get('basePath', '')}, {body.get('authentication', '')}"

@@ -43,7 +43,7 @@ class Upload(Model):
 
 
 OF_STEPS: Final = ("input", "query", "strictQuery", "params", "output")
-"""Keys that say what the steps beside them take and give."""
+"""Keys with the shapes of the steps beside them."""
 
 
 class Endpoint(Kind):
@@ -59,18 +59,18 @@ class Endpoint(Kind):
       takes a user who has a token, and anybody who sends none: `vars.auth` is null then. A token
       that is not valid is 401. In a channel of API keys there is no user who could be there.
     - `roles` lists the roles of which a signed-in user needs one, else the answer is 403, before
-      any middleware. They come from the `enum` of the column `role` of the users' table. What
-      counts is the role in the token: another role counts with the next token. It replaces the
-      `roles` of the channel; `[]` lets in every signed-in user.
-    - `middleware` runs behind that of the channel, of which none can be taken away.
-    - `rateLimit` replaces that of the channel, with a counter of its own: a number a minute, or
+      any middleware. They come from the `enum` of the column `role` of the users' table. The
+      role in the token counts: another role counts with the next token. The list replaces the
+      `roles` of the channel; `[]` accepts every signed-in user.
+    - `middleware` runs after the channel's middleware, which an endpoint cannot remove.
+    - `rateLimit` replaces the channel's limit, with a counter of its own: a number a minute, or
       `{ limit: 5, per: 1h, by: address }`. 0 is any number.
     - A request passes in this order: route, rate limit, authentication, middleware, shapes, steps.
     - Whether the function reads `vars.auth` is checked against this: where an endpoint of it is
       open, that is a mistake.
-    - `maxBody`, `timeout` and `history` replace those of the channel.
+    - `maxBody`, `timeout` and `history` replace the settings of the channel.
     - A body is JSON, or a form (`application/x-www-form-urlencoded`, `multipart/form-data`) whose
-      texts are typed by the shape as those of a query are; another type is 415, another charset
+      texts are typed by the shape like the texts of a query; another type is 415, another charset
       than UTF-8 too. `maxBody` bounds all of it, files included where it is given.
     - With `idempotency: true` a request may have the header `Idempotency-Key`: the same again, by
       the same user within 24 hours, runs nothing and has the first answer, with
@@ -113,7 +113,7 @@ class Endpoint(Kind):
     @model_validator(mode="before")
     @classmethod
     def check_code(cls, data: Any) -> Any:
-        """Refuse a route that runs two things, and shapes of no steps."""
+        """Refuse a route with both a function and steps, and shapes without steps."""
         if isinstance(data, dict) and "function" in data:
             need_one_of(cls, data, "function", "steps")
             for key in OF_STEPS:
@@ -126,14 +126,14 @@ class Endpoint(Kind):
 
     @model_validator(mode="after")
     def need_code(self) -> Self:
-        """Refuse a route that runs nothing."""
+        """Refuse a route without code."""
         if self.function is None and self.steps is None:
             need_one_of(type(self), {}, "function", "steps")
         return self
 
     @property
     def inline(self) -> Function | None:
-        """Its steps with their shapes, as a function; None where it names one."""
+        """The endpoint's steps and shapes as a function; None if it names a function."""
         if self.steps is None:
             return None
         return Function.model_construct(
@@ -144,7 +144,7 @@ class Endpoint(Kind):
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:
-        """Return what a list says of a resource beside its description."""
+        """Return the summary of a resource for lists, beside its description."""
         inside = f" in channel {body['channel']}" if body.get("channel") else ""
         who = f", {body['authentication']}" if body.get("authentication") else ""
         runs = body.get("function") or f"{len(body.get('steps') or ())} steps"

@@ -1,4 +1,4 @@
-"""function: steps, and the shapes of what they are given."""
+"""function: steps, and the shapes of their input."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import StringConstraints
 
-import bbops.language.addons._own  # noqa: F401 - it and `_base` add the steps of addons
+import bbops.language.addons._own  # noqa: F401 - it and `_base` register the steps of addons
 from bbops.base.model import RunBy
 from bbops.language.resources._job import Job
 from bbops.language.resources._kind import Kind
@@ -19,7 +19,7 @@ Status = Annotated[str, StringConstraints(pattern=r"^[2-5][0-9][0-9]$")]
 
 
 class Function(Kind):
-    """Steps, and the shapes of what they are given.
+    """Steps, and the shapes of their input.
 
     - It runs for endpoints, as middleware, for tasks, triggers and agents, and through `call` and
       `enqueue`. What it may read is what all of its ways give: `vars.auth` only where each of them
@@ -36,12 +36,12 @@ class Function(Kind):
     - With `strictQuery: true` a name of the query that no shape declares is 400, too, also one in
       brackets; the shapes of middleware count. Middleware that says it does so for each of its
       routes.
-    - A path parameter that it needs stands in every path that leads to it. What no shape declares
-      of `query` and `params` arrives as text; of `input` nothing does.
+    - A path parameter that it needs stands in every path that leads to it. Undeclared names of
+      `query` and `params` arrive as texts; undeclared names of `input` are dropped.
     - The types of `input`, `query`, tables and steps flow through the whole function: `bbops
       validate` refuses what would fail, at its line and column.
-    - `job` says how the jobs run that `enqueue` makes of it: those of one `lane` in order, which
-      ones first, how long an attempt may take, and how often one that fails is tried.
+    - `job` sets how the jobs run that `enqueue` makes of it: jobs of one `lane` in order, which
+      jobs first, how long an attempt may take, and how often a failed job is tried.
     - A function may run 100,000 rounds of loops and calls in all, and call 32 deep.
     """
 
@@ -63,7 +63,7 @@ class Function(Kind):
 
     @cached_property
     def every_step(self) -> tuple[Step, ...]:
-        """Its steps and those inside them, at any depth, in their order."""
+        """All steps of the function, at any depth, in their order."""
         return tuple(every_step(self.steps))
 
     @cached_property
@@ -78,5 +78,5 @@ class Function(Kind):
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:
-        """Return what a list says of a resource beside its description."""
+        """Return the summary of a resource for lists, beside its description."""
         return f"{len(body.get('steps') or ())} steps"

@@ -37,7 +37,7 @@ class EnvVariable(Model):
 
 
 class VerifyingKey(Model):
-    """A key of somebody else whose tokens count too: the key itself, or where its set is."""
+    """A key of another issuer whose tokens count too: the key itself, or the URL of its key set."""
 
     id: str | None = None
     algorithm: Literal["HS256", "HS384", "HS512", "RS256", "ES256", "EdDSA"]
@@ -47,7 +47,7 @@ class VerifyingKey(Model):
     @model_validator(mode="before")
     @classmethod
     def check_keys(cls, data: Any) -> Any:
-        """Refuse a key that stands nowhere, or in two places."""
+        """Refuse a key without a source, or with two."""
         return need_one_of(cls, data, "key", "jwksUrl")
 
 
@@ -83,7 +83,7 @@ class Auth(Model):
 
 
 class Cookie(Model):
-    """The HttpOnly cookie that holds the token; that of the refresh token is `<name>-refresh`.
+    """The HttpOnly cookie that holds the token; the refresh token has the cookie `<name>-refresh`.
 
     With `name: __Host-session` no other host can plant one; it goes with `path: /`, no `domain`.
     """
@@ -96,7 +96,7 @@ class Cookie(Model):
 
 
 class Session(Model):
-    """What a frontend has to know of signing in: names of endpoints, and fields of answers.
+    """The settings of signing in for a frontend: names of endpoints, and fields of answers.
 
     `login` and `signup` take 10 requests a minute for one email from one address, 100 for it from
     anywhere, and 30 from one address, unless their channel has a `rateLimit`.
@@ -104,8 +104,8 @@ class Session(Model):
     `login` may only be missing where users sign in at `auth.providers`.
 
     With `cookie` the answers of `login`, `signup` and `refresh` carry `tokenField` and
-    `refreshField` in cookies instead; that of the refresh token goes to `refresh` and `logout`
-    alone and fills the field there, and `logout` clears them all. JWT endpoints take the cookie
+    `refreshField` in cookies instead; the refresh cookie goes to `refresh` and `logout` alone and
+    fills the field there, and `logout` clears them all. JWT endpoints take the cookie
     where there is no `Authorization` header. A change by cookie is 403 without `csrfHeader`, where
     that is given, and from a page of an origin that the channel does not list with `credentials`.
     """
@@ -121,20 +121,20 @@ class Session(Model):
 
 
 class DestructiveReview(Model):
-    """What it takes to publish a plan that loses data."""
+    """The requirements for publishing a plan that loses data."""
 
     approvals: Annotated[int, Field(ge=0, le=10)] = 1
 
 
 AgentRule = Literal["propose", "merge"]
-"""What coding agents may do with a proposal that nothing stands in the way of."""
+"""The action that coding agents may take on a proposal that is ready to merge."""
 
 
 class Review(Model):
     """How changes come to the main branch.
 
-    - `agents: propose` lets no agent merge, whoever let it in and whatever was approved: a person
-      does. With `merge` an agent may, where its person may.
+    - `agents: propose` lets no agent merge, whatever grants and approvals it has: a person does.
+      With `merge` an agent may, where its person may.
     """
 
     main: Literal["direct", "proposals"] = "direct"
@@ -145,7 +145,7 @@ class Review(Model):
 
 
 class TestOptions(Model):
-    """With `gate` only what passes its tests is published.
+    """With `gate`, a commit is published only if its tests pass.
 
     `bbops serve` runs them on each commit, for at most 120 s; `bbops dev` does not.
     """
@@ -158,12 +158,12 @@ Engine = Literal["sqlite", "postgres"]
 
 
 class DatabaseOptions(Model):
-    """What the project asks of its database.
+    """The requirements of the project for its database.
 
     - `durability: full` waits for the disk on each write; `normal` may lose a moment in a power
       cut.
-    - All steps give the same on every database. A project whose own `sql` is that of one says
-      which, by `engine`, and is served on no other. Without it such SQL is tried on SQLite.
+    - All steps give the same on every database. A project whose own `sql` is for one of them says
+      so, by `engine`, and is served on no other. Without it such SQL is tried on SQLite.
     """
 
     durability: Literal["normal", "full"] = "normal"
@@ -173,8 +173,8 @@ class DatabaseOptions(Model):
 class Frontend(Model):
     """Built files that are served where no route answers; docs/frontend.md says how.
 
-    - They are those of `directory` in the same commit; where there are none, those that
-      `bbops frontend publish` brought last.
+    - The files of `directory` in the same commit are served; without any, the files that the last
+      `bbops frontend publish` brought.
     - `spa` answers with the start page what people open in a browser and no file has the name of.
     """
 
@@ -211,5 +211,5 @@ class Project(Kind):
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:
-        """Return what a list says of a resource beside its description."""
+        """Return the summary of a resource for lists, beside its description."""
         return str(body.get("name", ""))

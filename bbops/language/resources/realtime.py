@@ -31,7 +31,7 @@ class History(Model):
     @field_validator("for_")
     @classmethod
     def check_length(cls, given: str) -> str:
-        """Refuse more than a day: that is what tables are for."""
+        """Refuse more than a day: longer histories belong in tables."""
         if seconds(given) > LONGEST_HISTORY_SECONDS:
             message, hint = "messages are kept for a day at most", "keep them in a table"
             raise PydanticCustomError("bad_value", message, {"hint": hint})
@@ -39,7 +39,7 @@ class History(Model):
 
 
 class Rows(Model):
-    """Rows of a table, as they change: those that a subscriber may see."""
+    """The changes of a table's rows: only of the rows that a subscriber may see."""
 
     table: TableName
     where: BareField | None = None
@@ -47,7 +47,7 @@ class Rows(Model):
 
 
 class Presence(Model):
-    """Who is there: what others see of a subscriber, as expressions over `params` and `vars`."""
+    """The subscribers who are present: their visible data, from `params` and `vars`."""
 
     show: dict[FieldName, BareField] = {}
 
@@ -65,13 +65,13 @@ class Realtime(Kind):
       any more is unsubscribed.
     - The step `publish` sends an event; its payload must fit the shape that stands here. Clients
       send `{event, payload}`, and get that.
-    - With `history`, clients that come back get what they missed, or are told that they cannot.
-    - With `rows`, messages are the changes of rows, whoever changes them: `row.inserted` and
+    - With `history`, clients that come back get the messages they missed, or an error.
+    - With `rows`, messages are the changes of rows, whatever changes them: `row.inserted` and
       `row.updated` with the columns of `select`, `row.left` and `row.deleted` with the key alone.
-      Each subscriber gets those of the rows that `where` lets it see, over the columns of the row,
-      `params` and `vars`; a row that comes into its sight is `row.inserted`, one that leaves it
-      `row.left`. Nobody publishes there. With `history`, clients that come back get what they
-      missed, also after a restart.
+      Each subscriber gets the changes of the rows that `where` lets it see, over the columns of the
+      row, `params` and `vars`; a row that comes into its sight is `row.inserted`, one leaving it is
+      `row.left`. Clients and functions cannot publish there. With `history`, clients that come back
+      get the messages they missed, also after a restart.
     - With `presence`, subscribers see who else is there, up to 1,000 of them.
     """
 
@@ -99,7 +99,7 @@ class Realtime(Kind):
 
     @model_validator(mode="after")
     def check_rows(self) -> Self:
-        """Refuse messages beside changes of rows: they have numbers of their own."""
+        """Refuse messages beside changes of rows, which have positions of their own."""
         if self.rows is not None:
             for key in ("events", "publish"):
                 if key in self.model_fields_set:
@@ -110,7 +110,7 @@ class Realtime(Kind):
     @field_validator("recheck")
     @classmethod
     def check_recheck(cls, given: str | None) -> str | None:
-        """Refuse less than a second."""
+        """Refuse an interval below a second."""
         if given is not None and seconds(given) < 1:
             raise PydanticCustomError("bad_value", "'recheck' is a second at least", {"hint": ""})
         return given
@@ -122,5 +122,5 @@ class Realtime(Kind):
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:
-        """Return what a list says of a resource beside its description."""
+        """Return the summary of a resource for lists, beside its description."""
         return f"topic {body.get('topic', '')}"

@@ -40,7 +40,7 @@ class Column(Model):
       of the table read it, events and topics do not have it. It may be `private`.
     """
 
-    type: ColumnType = cast("ColumnType", "")  # until it is known what it is like
+    type: ColumnType = cast("ColumnType", "")  # until `like` is resolved
     like: Reference | None = None
     computed: BareField | None = Field(default=None, exclude=True)
     primary_key: bool = False
@@ -62,14 +62,14 @@ class Column(Model):
 
     @property
     def reads(self) -> frozenset[str]:
-        """The columns that it is computed out of; none where it is stored."""
+        """The columns that it is computed from; none if it is stored."""
         value = self.computed
         return frozenset(names_in(value.node) if isinstance(value, Expression) else ())
 
     @model_validator(mode="before")
     @classmethod
     def check_type(cls, data: Any) -> Any:
-        """Refuse a column without a type, or with one of its own beside `like`."""
+        """Refuse a column without a type, or with a type of its own beside `like`."""
         ways = ("type", "like", "computed")
         has_one = isinstance(data, dict) and not data.keys().isdisjoint(ways)
         return need_one_of(cls, data, *(ways if has_one else ("type",)))
@@ -88,16 +88,16 @@ class Index(Model):
 
     @property
     def reads(self) -> frozenset[str]:
-        """The columns that it cannot be without."""
+        """The columns that the index requires."""
         where = names_in(self.where.node) if isinstance(self.where, Expression) else ()
         return frozenset({*self.columns, *where})
 
     def __eq__(self, other: object) -> bool:
-        """Compare what they say, wherever it stands."""
+        """Compare two indexes by their content, without their positions."""
         return isinstance(other, Index) and self._said == other._said
 
     def __hash__(self) -> int:
-        """Return a hash that equal ones share."""
+        """Return a hash that equal indexes share."""
         return hash(self._said)
 
     @property
@@ -110,19 +110,19 @@ class Index(Model):
 
     @model_serializer(mode="wrap")
     def write(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """Write the condition as it was written."""
+        """Serialize the condition as its source text."""
         said: dict[str, Any] = handler(self)
         return said if self._text is None else {**said, "where": self._text}
 
 
 OPERATIONS: Final = ("read", "insert", "update", "delete")
-"""What `access` says of a table, each by its own condition."""
+"""The operations of `access`, each with its own condition."""
 RULES: Final = frozenset({"access", "scope", "soft_delete"})
-"""What a table says of who sees its rows: queries keep to it, and the database does not know."""
+"""The keys with rules about rows: queries obey them, and the database does not know them."""
 
 
 class Access(Model):
-    """Who may do what with each row; `write` is short for insert, update and delete."""
+    """The access to each row by operation; `write` is short for insert, update and delete."""
 
     read: BareField | None = None
     write: BareField | None = None
@@ -131,7 +131,7 @@ class Access(Model):
     delete: BareField | None = None
 
     def of(self, operation: str) -> Bare | None:
-        """Return the condition of an operation; None where nothing says it."""
+        """Return the condition of an operation; None without a condition."""
         own: Bare | None = getattr(self, operation)
         return self.write if own is None and operation != "read" else own
 
@@ -147,8 +147,8 @@ class Table(Kind):
       meets, a default that breaks them.
     - `seed` rows are inserted into every database where no row has their primary key (or, of one
       without it, what it has in a unique column or index); they are never changed or deleted.
-    - `access` says of each row who may read, insert, update and delete it (`write` is short for
-      the last three), by its columns, related rows and `vars.auth`; all of them must be said, and
+    - `access` gives the conditions to read, insert, update and delete a row (`write` is short for
+      the last three), over its columns, related rows and `vars.auth`; all must be given, and
       `true` is everybody. `scope` says which rows count, by own columns only. `softDelete` names a
       nullable datetime: `delete` sets it, and what has it set does not count. Every step obeys;
       `bypassAccess` and `unscoped` look past them, each with a reason for each table.
@@ -157,9 +157,9 @@ class Table(Kind):
       or lowers that. Rows that are there already stay as they are.
     - A `binary` column takes base64 text. What does not fit its column is answered with 400 and the
       column's name.
-    - Publishing makes every change that loses nothing: what is new, what rows fit in, and a new
-      name that says its old one by `renamedFrom`. What would lose values, or what rows stand in
-      the way of, is refused and names them; the last good release keeps serving.
+    - Publishing makes every change that loses nothing: new tables and columns, changes that all
+      rows fit, and a new name with its old one in `renamedFrom`. A change that loses values, or
+      that some rows do not fit, is refused and names them; the last good release keeps serving.
     """
 
     folder: ClassVar[str] = "tables"
@@ -195,22 +195,22 @@ class Table(Kind):
 
     @model_validator(mode="after")
     def part_computed(self) -> Self:
-        """Keep computed columns apart: the database does not have them."""
-        for name in [name for name, one in self.columns.items() if one.computed is not None]:
+        """Keep computed columns apart: the database does not store them."""
+        for name in [name for name, column in self.columns.items() if column.computed is not None]:
             self._computed[name] = self.columns.pop(name)
         return self
 
     @property
     def computed(self) -> Mapping[str, Column]:
-        """The columns that are computed where they are read; `columns` has the others."""
+        """The columns that are computed when they are read; `columns` has the others."""
         return self._computed
 
     @property
     def has_rules(self) -> bool:
-        """Whether some of its rows may not be there for everybody."""
+        """Whether some of its rows may be hidden from some callers."""
         return not (self.access is None and self.scope is None and self.soft_delete is None)
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:
-        """Return what a list says of a resource beside its description."""
+        """Return the summary of a resource for lists, beside its description."""
         return f"columns {', '.join(map(str, body.get('columns') or ()))}"

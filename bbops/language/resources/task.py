@@ -70,7 +70,7 @@ class Task(Kind):
     @model_validator(mode="before")
     @classmethod
     def check_keys(cls, data: Any) -> Any:
-        """Refuse a task that says twice, or never, when it runs, and keys that tasks need not."""
+        """Refuse a task with two schedules or none, and keys that tasks do not use."""
         for key in _FOR_OTHERS & data.keys() if isinstance(data, dict) else ():
             message, hint = f"a task has no '{key}'", "'overlap' says how its runs take turns"
             raise PydanticCustomError("one_of", message, {"key": key, "hint": hint})
@@ -78,5 +78,5 @@ class Task(Kind):
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:
-        """Return what a list says of a resource beside its description."""
+        """Return the summary of a resource for lists, beside its description."""
         return f"{body.get('schedule', '')} → {body.get('function')}"

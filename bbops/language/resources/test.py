@@ -1,4 +1,4 @@
-"""test: cases of one function, endpoint, trigger or task, with rows, mocks and what is expected."""
+"""test: cases of one function, endpoint, trigger or task, with rows, mocks and expectations."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ Row = dict[ColumnName, ValueField]
 
 
 class Event(Model):
-    """What a trigger hands to its function as `event`."""
+    """The `event` that a trigger passes to its function."""
 
     name: str | None = None
     payload: ValueField | None = None
 
 
 class LaterEvent(Model):
-    """An event that is emitted while the jobs of a case wait, such as one that a `wait` is for.
+    """An event that is emitted while the jobs of a case wait, such as the event of a `wait`.
 
     `after` counts from the begin of the case. Without it, the event comes as soon as no job can run
     before the clock moves on.
@@ -46,14 +46,14 @@ class LaterEvent(Model):
 
 
 class Rows(Model):
-    """What a trigger of the database hands to its function as `trigger`."""
+    """The `trigger` that a trigger of the database passes to its function."""
 
     new_row: ValueField | None = None
     old_row: ValueField | None = None
 
 
 class User(Model):
-    """Who asks; a case without `auth` asks without a token."""
+    """The user of the request; a case without `auth` sends no token."""
 
     user_id: ValueField
     email: ValueField | None = None
@@ -70,7 +70,7 @@ class CallerKey(Model):
 
 
 class SentFile(Model):
-    """A file that a case sends: its name, and what is in it."""
+    """A file that a case sends: its name, and its content."""
 
     name: Annotated[str, Field(min_length=1)]
     text: str | None = None
@@ -79,7 +79,7 @@ class SentFile(Model):
     @model_validator(mode="before")
     @classmethod
     def check_content(cls, data: Any) -> Any:
-        """Refuse a file of nothing, or of two things."""
+        """Refuse a file without content, or with two contents."""
         return need_one_of(cls, data, "text", "base64")
 
 
@@ -109,7 +109,7 @@ class ExpectedPublication(Model):
 
 
 class Expect(Model):
-    """What a case must give; what is left out does not matter."""
+    """The expected result of a case; only the given keys are compared."""
 
     status: Annotated[int, Field(ge=200, le=599)] | None = None
     value: ValueField | None = None
@@ -130,7 +130,7 @@ class Expect(Model):
 
 
 def read_moment(text: str) -> str:
-    """Return a time that says how far it is from UTC, or refuse another one."""
+    """Return a time with its offset from UTC, or refuse a time without one."""
     try:
         found = datetime.fromisoformat(text)
     except ValueError:
@@ -185,8 +185,8 @@ class Test(Kind):
     - `apiKey` is a key that exists for this case, and that its request sends: `apiKey: {}`, or with
       the `id`, `name` and `claims` that `vars.apiKey` then holds. Endpoints that take no keys
       refuse it.
-    - `files` are uploads by their names in the endpoint, one of each; beside them the fields of
-      `input` are those of a form. A test of a function has none.
+    - `files` are uploads by their names in the endpoint, one of each; beside them `input` has the
+      fields of a form. A test of a function has none.
     - The steps `emit`, `enqueue` and `send` start nothing in a test: `expect.events` names the
       events, `expect.jobs` the jobs in their order, with a part of their `input`, and `expect.sent`
       the messages, with a part of their `payload`. `expect.published` are those of `publish`.
@@ -212,7 +212,7 @@ class Test(Kind):
       filter `bcrypt` is there in tests only.
     """
 
-    __test__: ClassVar[bool] = False  # no class of tests, whatever its name
+    __test__: ClassVar[bool] = False  # not a test class, despite its name
     folder: ClassVar[str] = "tests"
     rank: ClassVar[int] = 95
 
@@ -228,10 +228,10 @@ class Test(Kind):
     @model_validator(mode="before")
     @classmethod
     def check_keys(cls, data: Any) -> Any:
-        """Refuse a test of nothing, or of two things."""
+        """Refuse a test without a subject, or with two."""
         return need_one_of(cls, data, "function", "endpoint", "trigger", "task")
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:
-        """Return what a list says of a resource beside its description."""
+        """Return the summary of a resource for lists, beside its description."""
         return f"{len(body.get('cases') or ())} cases"

@@ -29,7 +29,7 @@ BodyPath = Annotated[str, StringConstraints(pattern=r"^[^.\s]+(?:\.[^.\s]+)*$", 
 class DatabaseTrigger(Model):
     """Rows of a table; `where` reads `newRow`, `oldRow` and the row's columns by their names."""
 
-    sees_all_rows: ClassVar[bool] = True  # what happens is told to the project, not to a user
+    sees_all_rows: ClassVar[bool] = True  # the project reads events, not a user
 
     table: TableName
     operation: list[Operation] = Field(min_length=1)
@@ -69,7 +69,7 @@ class Signature(Model):
 
     @model_validator(mode="after")
     def check_secret(self) -> Self:
-        """Refuse a secret of a service with a key pair, and a public key of another one."""
+        """Refuse a secret for a service with a key pair, and a public key for any other service."""
         right, wrong = ("publicKey", "secret") if self.scheme in KEY_PAIRS else (
             "secret", "publicKey"
         )  # fmt: skip
@@ -85,7 +85,7 @@ class Signature(Model):
 
     @model_validator(mode="after")
     def check_header(self) -> Self:
-        """Refuse a header of our own where the scheme has one, and none where it has not."""
+        """Refuse a custom header for a scheme with its own, and a missing header for the others."""
         if (self.scheme == "hmac") is (self.header is None):
             message = (
                 "'header' is missing: the scheme 'hmac' has none of its own"
@@ -140,9 +140,9 @@ class Trigger(Kind):
       database itself reports changes: those of other programs, cascades and `sql` run it, too.
       Migrations and seed rows do not.
     - `where` looks at what has happened alone: `now()` and random values have no place in it.
-    - What `where` asks of rows is asked by the database as it reports a change, as far as it
-      compares columns that are texts, integers, numbers or booleans with constants or with one
-      another: a change that does not fit costs next to nothing. The rest is asked later.
+    - The database compares `where` with the rows as it reports a change, as far as `where` compares
+      columns that are texts, integers, numbers or booleans with constants or with one another: a
+      change that does not fit costs next to nothing. The rest is compared later.
     - `event`: what a step `emit` says, one name or a list; `event.name`, and `event.payload` as its
       `payload` shape describes it (json without one). `where` beside `event` or `webhook` reads
       `event`.
@@ -150,7 +150,7 @@ class Trigger(Kind):
       `work` (such as `triggers/order-paid`), `error` and `attempts`. A trigger on it does not run
       for its own jobs.
     - `webhook` takes a POST of JSON, which becomes `event.payload`. Its path has no parameters, and
-      it is always signed: one that nobody signs is an endpoint. It is answered 202 once it is kept;
+      it is always signed: use an endpoint for unsigned ones. It is answered 202 once it is kept;
       what comes again under the same `id` within 7 days is answered so, too, and runs nothing.
     - Jobs have no order, unless `lane` gives them one: those of one `key` run one by one, in the
       order of what has happened, also while one of them waits for another attempt. With a `limit`
@@ -194,7 +194,7 @@ class Trigger(Kind):
     @model_validator(mode="before")
     @classmethod
     def check_keys(cls, data: Any) -> Any:
-        """Refuse a trigger of no kind, or of two, and a condition at the wrong place."""
+        """Refuse a trigger without a kind, or with two, and a condition at the wrong place."""
         if isinstance(data, dict) and "where" in data and "database" in data:
             message, hint = "'where' here is not about rows", "write it inside 'database'"
             raise PydanticCustomError("one_of", message, {"key": "where", "hint": hint})
@@ -211,5 +211,5 @@ class Trigger(Kind):
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:
-        """Return what a list says of a resource beside its description."""
+        """Return the summary of a resource for lists, beside its description."""
         return f"→ {body.get('function')}"

@@ -1,4 +1,4 @@
-"""webhook: what the project tells other services, and who is told."""
+"""webhook: the events that the project sends to other services, and their receivers."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ ReceiverUrl = Annotated[
 
 
 class ReceiverTable(Model):
-    """A table whose rows are receivers, and its column that says whose each of them is."""
+    """A table whose rows are receivers, and its column with the owner of each of them."""
 
     table: TableName
     owner: ColumnName | None = None
 
 
 class FixedReceiver(Model):
-    """One receiver: its address, and the secret that messages to it are signed with."""
+    """One receiver: its address, and the secret that signs its messages."""
 
     url: ReceiverUrl
     secret: EnvReference
 
     @property
     def id(self) -> str:
-        """What the receiver is called: its variable, else its address."""
+        """The id of the receiver: its variable, else its address."""
         return env_name(self.url) or self.url
 
 
@@ -52,7 +52,7 @@ Receivers = Annotated[
 
 
 class Webhook(Kind):
-    """What the project tells other services: the step `send` sends it, signed, in the background.
+    """Events for other services: the step `send` sends them, signed, in the background.
 
     - Messages are signed as [Standard Webhooks](https://www.standardwebhooks.com) says. The body is
       `{type, timestamp, data}`: the event, when it was sent, and the payload, which must fit the
@@ -60,7 +60,7 @@ class Webhook(Kind):
     - `receivers` is a list of `url` and `secret`, or a table of the project whose rows are the
       receivers. It has the columns `url`, `secret` (private), `events` (json: a list of events, or
       null for all) and `disabled_at` (datetime, nullable), and one primary key. With `owner`,
-      a column of it, the step says whose receivers are told.
+      a column of it, the step says whose receivers get the event.
     - A secret is base64 of 24 bytes or more, `whsec_` before it or not, such as
       `whsec_${ randomToken(32) }`.
     - A message that is not answered with 2xx within 15 seconds is sent again after 5 seconds, 5
@@ -82,5 +82,5 @@ class Webhook(Kind):
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:
-        """Return what a list says of a resource beside its description."""
+        """Return the summary of a resource for lists, beside its description."""
         return ", ".join(body.get("events") or ())

@@ -1,4 +1,4 @@
-"""A table's own conditions as the text of a CHECK, or of an index: columns and constants alone."""
+"""A table's own conditions as the SQL of a CHECK or an index: columns and constants only."""
 
 from __future__ import annotations
 
@@ -16,38 +16,38 @@ from bbops.language.sql.moment_filters import MOMENT_FILTERS
 from bbops.language.sql.parts import NotInSql, read_constant
 from bbops.language.sql.query import Query, check_nesting
 from bbops.language.sql.template import Template
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.runtime.data.statements import Statement
 from bbops.runtime.values.identifiers import quote
 
 _OURS: Final = frozenset({"lower", "upper", "trim"})
-"""Filters that are functions of ours on SQLite: other programs must be able to write rows, too."""
+"""Filters that are custom functions on SQLite, where other programs must also write rows."""
 
 
 def check_sql(
-    name: str, columns: Mapping[str, Column], condition: Expression, dialect: Dialect
+    name: str, columns: Mapping[str, SqlColumn], condition: Expression, dialect: Dialect
 ) -> str:
     """Return the condition of a CHECK as SQL that is true or false, never null; see `kept_sql`."""
     return f"({kept_sql(name, columns, condition, dialect)}) IS TRUE"
 
 
 def kept_sql(
-    name: str, columns: Mapping[str, Column], condition: Expression, dialect: Dialect,
+    name: str, columns: Mapping[str, SqlColumn], condition: Expression, dialect: Dialect,
     what: str = "a check",
 ) -> str:  # fmt: skip
     """Return a condition that the database keeps as SQL; it may be null.
 
     Args:
-        name: the table's.
-        columns: all of it.
-        condition: one that is sound.
-        dialect: of what the database keeps; see `Dialect.kept`.
-        what: what the condition is of, for messages.
+        name: the name of the table.
+        columns: all columns of the table.
+        condition: a condition without mistakes.
+        dialect: the database's dialect for stored conditions; see `Dialect.kept`.
+        what: the noun for the condition in messages.
 
     Raises:
-        NotInSql: it asks for more than the database may look at there.
+        NotInSql: it needs more than the database may read there.
     """
-    table = Table(name, columns, ())
+    table = SqlTable(name, columns, ())
     scope = Scope({}, lambda *_: None, columns=table.column_types, table=name)
     check_condition(condition, scope)
     template = _Kept(table, scope, dialect, what).condition(condition.node)
@@ -56,11 +56,11 @@ def kept_sql(
 
 
 class _Kept(Query):
-    """Writes constants into the SQL: it has no parameters, and no functions of ours."""
+    """Writes constants into the SQL, without parameters and custom functions."""
 
     has_functions = False
 
-    def __init__(self, table: Table, scope: Scope, dialect: Dialect, what: str) -> None:
+    def __init__(self, table: SqlTable, scope: Scope, dialect: Dialect, what: str) -> None:
         super().__init__(table, scope, self.refuse, bare=True, dialect=dialect)
         self.what = what
 
@@ -96,7 +96,13 @@ class _Kept(Query):
         return self.refuse(node)
 
     def reach(
-        self, node: s.Node, alias: str, table: Table, path: tuple[str, ...], *, seen: bool = False
+        self,
+        node: s.Node,
+        alias: str,
+        table: SqlTable,
+        path: tuple[str, ...],
+        *,
+        seen: bool = False,
     ) -> str:
         del alias, table, seen
         if len(path) > 1:

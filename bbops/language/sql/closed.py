@@ -1,9 +1,8 @@
-"""What an author's own SQL may not name, whichever database runs it.
+"""The names that an author's own SQL may not use, on any database.
 
 SQLite asks about each name as it compiles (see `bbops.database.sqlite.author_sql`). PostgreSQL has
-rights
-of the role instead, and these words: its catalog, and functions that run SQL out of texts, wait,
-or reach files, other servers and settings.
+the permissions of the role instead, and these words: its catalog, and functions that run SQL out of
+texts, wait, or reach files, other servers and settings.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ _BEFORE_INTO: Final = frozenset({
 
 
 def closed(words: Sequence[str], calls: Collection[str]) -> str:
-    """Return what is wrong with the names of a statement, or an empty text.
+    """Return the mistake in the names of a statement, or an empty text.
 
     Args:
-        words: all of it but texts, in lower case.
-        calls: those that stand before a parenthesis.
+        words: its words without texts, in lower case.
+        calls: the words before a parenthesis.
     """
     for word in words:
         if word.startswith(_NAMES) or word == "information_schema":

@@ -89,7 +89,7 @@ def _by_value(query: Parts, node: s.Node, found: Template) -> Template:
 
 def _member_of(query: Parts, node: s.Compare) -> Template:
     """Return `in`; a null of the column is in a list that has a null."""
-    if isinstance(node.right, s.Call) and node.right.name == "list":
+    if isinstance(node.right, s.FunctionCall) and node.right.name == "list":
         return _among_related(query, node, node.right)
     if query.has_columns(node.right) and not isinstance(node.right, s.ListOf):
         raise NotInSql(node.right.start, "'in' needs a list", "json columns cannot be searched")
@@ -120,7 +120,7 @@ def _or_null(
     return seq("(", found, " OR (", left, " IS NULL AND (", joined(nulls, " OR "), ")))")
 
 
-def _among_related(query: Parts, node: s.Compare, among: s.Call) -> Template:
+def _among_related(query: Parts, node: s.Compare, among: s.FunctionCall) -> Template:
     """Return `value in list(relation, column)`."""
     member, rows = query.type_of(among.args[1]), members(query, among)
     if query.has_columns(node.left):

@@ -1,4 +1,4 @@
-"""Computed columns as SQL: an expression over columns of the same row, with its constants in it."""
+"""Computed columns as SQL: an expression over columns of the same row, with constants inside."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bbops.language.sql.dialect import Dialect, Slot, Use
 from bbops.language.sql.parts import NotInSql, read_constant
 from bbops.language.sql.query import Query, check_nesting
 from bbops.language.sql.template import Template
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.runtime.data.statements import Statement
 from bbops.runtime.values.identifiers import quote
 
@@ -32,26 +32,26 @@ TYPES: Final[Mapping[str, str]] = {
 _ONLY: Final = "a computed column reads columns of its own row, and constants"
 
 
-def with_computed(table: Table, computed: Mapping[str, tuple[Expression, bool]]) -> Table:
-    """Return a table with columns that are computed out of its others.
+def with_computed(table: SqlTable, computed: Mapping[str, tuple[Expression, bool]]) -> SqlTable:
+    """Return a table with its computed columns.
 
     Args:
-        computed: each with whether it is private whatever it reads; what has a mistake is of
-            any type.
+        computed: the expression of each, and whether the column is declared private; an expression
+            with a mistake is of any type.
     """
     columns = dict(table.columns)
     for name, (value, private) in computed.items():
         of = check_value(value, _scope(table))
-        columns[name] = Column(
+        columns[name] = SqlColumn(
             name, TYPES.get(of.kind, "json"), nullable=_may_be_null(of, value.node),
             private=private or of.hides, computed=value,
         )  # fmt: skip
-    return Table(table.name, columns, table.key, table.uniques, table.partial)
+    return SqlTable(table.name, columns, table.key, table.uniques, table.partial)
 
 
 def _may_be_null(of: Type, node: s.Node) -> bool:
     """Return whether a value in SQL may be null: also by a division by zero."""
-    is_value = of.kind != "boolean"  # else what is compared with null is false
+    is_value = of.kind != "boolean"  # a comparison with null is false
     return of.nullable or (is_value and any(map(_may_divide_by_zero, nodes(node))))
 
 
@@ -61,10 +61,10 @@ def _may_divide_by_zero(node: s.Node) -> bool:
     return not isinstance(node.right, s.Literal)
 
 
-def foreign_names(value: Expression, table: Table) -> Iterator[s.Node]:
-    """Yield what a computed column may not read: related rows, and other computed columns."""
+def foreign_names(value: Expression, table: SqlTable) -> Iterator[s.Node]:
+    """Yield the names that a computed column may not read: relations, other computed columns."""
     for node in nodes(value.node):
-        if isinstance(node, s.Call) and node.name in {*RELATED, *WINDOWS}:
+        if isinstance(node, s.FunctionCall) and node.name in {*RELATED, *WINDOWS}:
             yield node
         elif isinstance(node, s.Name) and node.name not in table.stored.columns:
             known = {*table.columns, *table.relations, *table.children}
@@ -72,17 +72,17 @@ def foreign_names(value: Expression, table: Table) -> Iterator[s.Node]:
                 yield node
 
 
-def computed_sql(table: Table, name: str, dialect: Dialect, alias: str = "") -> str:
+def computed_sql(table: SqlTable, name: str, dialect: Dialect, alias: str = "") -> str:
     """Return a computed column as SQL.
 
     Args:
-        alias: of the rows of the table; without one its columns are bare.
+        alias: the alias of the table's rows; without one its columns are bare.
 
     Raises:
-        NotInSql: it has none.
+        NotInSql: the expression has no SQL.
     """
     column, scope = table.columns[name], _scope(table.stored)
-    assert column.computed is not None  # noqa: S101 - asked for those only
+    assert column.computed is not None  # noqa: S101 - the caller passes computed columns only
     check_value(column.computed, scope)
     query = _Computed(table.stored, scope, dialect, alias)
     node = column.computed.node
@@ -91,8 +91,8 @@ def computed_sql(table: Table, name: str, dialect: Dialect, alias: str = "") -> 
     return Statement(dialect.computed(found, column.type), 0, dialect.words).sql
 
 
-def selected(table: Table, dialect: Dialect) -> str:
-    """Return all columns of a table as SQL behind SELECT, the computed ones with their names."""
+def selected(table: SqlTable, dialect: Dialect) -> str:
+    """Return all columns of a table for SELECT, the computed ones with their names."""
     if not table.computes:
         return "*"
     alias = quote(table.name)
@@ -103,27 +103,27 @@ def selected(table: Table, dialect: Dialect) -> str:
     )  # fmt: skip
 
 
-def returned_columns(table: Table, names: Sequence[str], dialect: Dialect) -> str:
-    """Return columns for RETURNING, where SQLite wants them without their table."""
+def returned_columns(table: SqlTable, names: Sequence[str], dialect: Dialect) -> str:
+    """Return columns for RETURNING, where SQLite requires names without the table."""
     return ", ".join(
         quote(name) if table.columns[name].computed is None else computed_sql(table, name, dialect)
         for name in names
     )  # fmt: skip
 
 
-def _scope(table: Table) -> Scope:
+def _scope(table: SqlTable) -> Scope:
     return Scope({}, lambda *_: None, columns=table.column_types, table=table.name)
 
 
 class _Computed(Query):
-    """Writes constants into the SQL, so that it is a text that stands anywhere."""
+    """Writes constants into the SQL, so that the text can stand anywhere."""
 
-    def __init__(self, table: Table, scope: Scope, dialect: Dialect, alias: str) -> None:
+    def __init__(self, table: SqlTable, scope: Scope, dialect: Dialect, alias: str) -> None:
         super().__init__(table, scope, _refuse, bare=True, dialect=dialect)
         self.alias = alias
 
     def has_columns(self, node: s.Node) -> bool:
-        # what is made of constants alone is computed there, too, and no condition is decided before
+        # constants are computed in SQL, too, and no condition is decided before
         of = node.value if isinstance(node, s.Literal) else None
         return isinstance(of, bool) or not _is_constant(node)
 
@@ -131,7 +131,7 @@ class _Computed(Query):
         return self.given(node) if _is_constant(node) else super().condition(node)
 
     def scalar(self, node: s.Node, beside: str = "any") -> Template:
-        if isinstance(node, s.Call):
+        if isinstance(node, s.FunctionCall):
             raise NotInSql(node.start, _ONLY)
         if _is_constant(node):
             return self.given(node, beside)
@@ -167,7 +167,13 @@ class _Computed(Query):
         return _refuse(node)
 
     def reach(
-        self, node: s.Node, alias: str, table: Table, path: tuple[str, ...], *, seen: bool = False
+        self,
+        node: s.Node,
+        alias: str,
+        table: SqlTable,
+        path: tuple[str, ...],
+        *,
+        seen: bool = False,
     ) -> str:
         del alias, table, seen
         if len(path) > 1:

@@ -1,4 +1,4 @@
-"""What the SQL of the databases differs in; every other module of this package asks here."""
+"""The differences between the SQL of the databases; other modules of this package use it."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from typing import Any, ClassVar, Literal
 
 from bbops.language.sql.moments import Moments
 from bbops.language.sql.template import Template
-from bbops.language.sql.types import Column
+from bbops.language.sql.types import SqlColumn
 
 Use = Literal["value", "equal", "order"]
-"""What becomes of a parameter: it is computed with, tested for equality, or ordered."""
+"""The use of a parameter: in a computation, a test for equality, or an order."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """How a value that is known before SQL gets into it.
+    """The form in which a value that is known before SQL gets into it.
 
     Attributes:
-        binder: the function of the dialect's `rows` that makes a parameter of it; empty where it
-            is one as it is.
-        given: what the binder takes behind the value.
+        binder: the function of the dialect's `rows` that makes a parameter of the value; empty if
+            the value is a parameter unchanged.
+        given: the arguments of the binder after the value.
         sql: the text at its place; `{}` is the parameter, and without one there is none.
     """
 
@@ -32,30 +32,30 @@ class Slot:
 
 
 class Dialect(ABC):
-    """One database's way to say things; `SQLITE` and `POSTGRES` are all there are.
+    """The SQL of one database; `SQLITE` and `POSTGRES` are all there are.
 
     Attributes:
-        name: as artifacts and `project.yaml` know it.
+        name: the name in artifacts and `project.yaml`.
         rows: the module of `bbops.runtime` with its encoders, decoders and binders.
-        writes: the one with its `Setter` and `Inserter`.
-        encoders: by column type, what checks and encodes a value.
-        decoders: by column type, the function of `rows` for what it gives.
-        json_decoders: the same, for what came in JSON.
-        words: the conditions that always and never hold.
-        filters: their patterns; `{0}` is what is filtered, then come the arguments.
-        searches: those of `filters` that look for a text which is read from a row, too.
-        list_alias: what stands behind a SELECT in FROM that needs no name.
-        last_character: the greatest one, as SQL.
-        by_value: what stands behind a decimal that is compared or ordered.
-        by_code_point: what stands behind a computed text that is ordered.
-        moments: what it makes of datetimes and dates.
+        writes: the module with its `Setter` and `Inserter`.
+        encoders: the function that checks and encodes a value, by column type.
+        decoders: the function of `rows` for a stored value, by column type.
+        json_decoders: the function of `rows` for a value in JSON, by column type.
+        words: the conditions that are always true and always false.
+        filters: the patterns of filters; `{0}` is the filtered value, then come the arguments.
+        searches: the filters that can also look for a text from a row.
+        list_alias: the text after a SELECT in FROM that needs no name.
+        last_character: the greatest character, as SQL.
+        by_value: the text after a decimal that is compared or ordered.
+        by_code_point: the text after a computed text that is ordered.
+        moments: the SQL of datetimes and dates.
         own: the module with `bind_own`.
-        own_rows: the function of `rows` for what an author's own statement gives; may be empty.
-        main: stands before a table that a name in WITH may hide; empty where such a name is not
-            known before it is defined.
-        casts: by kind, what stands behind a parameter of an author's own statement.
-        alone: the same of kinds that the database finds out, where it cannot.
-        meets_others: whether a transaction may have to be done again, because of another one.
+        own_rows: the function of `rows` for the result of an author's own statement; may be empty.
+        main: the text before a table that a name in WITH may hide; empty if such a name is unknown
+            before its definition.
+        casts: the text after a parameter of an author's own statement, by kind.
+        alone: the text after a parameter whose type the database cannot find out, by kind.
+        meets_others: whether a transaction may need a retry because of another one.
     """
 
     name: ClassVar[str]
@@ -81,12 +81,12 @@ class Dialect(ABC):
 
     @property
     def kept(self) -> Dialect:
-        """Itself, as it writes what the database keeps: in a CHECK, in an index."""
+        """The dialect for SQL that the database stores: in a CHECK, in an index."""
         return self
 
     @abstractmethod
     def computed(self, value: Template, of: str) -> Template:
-        """Return a computed value as a column of that type gives it."""
+        """Return a computed value in the form of a column of that type."""
 
     # ---- values
     @abstractmethod
@@ -94,7 +94,7 @@ class Dialect(ABC):
         """Return the slot of a value of this kind.
 
         Args:
-            beside: the kind, or a column's type, of what it meets.
+            beside: the kind, or a column's type, of the other operand.
         """
 
     @abstractmethod
@@ -103,30 +103,30 @@ class Dialect(ABC):
 
     @abstractmethod
     def column(self, sql: str, of: str) -> str:
-        """Return a column of type `of` as an expression sees it: a uuid is a text."""
+        """Return a column of type `of` in the form of expressions: a uuid is a text."""
 
     @abstractmethod
-    def assigned(self, value: Template, column: Column, *, sure: bool) -> Template:
-        """Return a computed value as a column takes it.
+    def assigned(self, value: Template, column: SqlColumn, *, sure: bool) -> Template:
+        """Return a computed value in the form that a column stores.
 
         Args:
-            sure: it is known to be of the column's type, in its form.
+            sure: the value has the column's type, in its form.
         """
 
     @abstractmethod
-    def fitted(self, value: Template, column: Column) -> Template:
-        """Return a computed text that fails where it is longer than the column takes."""
+    def fitted(self, value: Template, column: SqlColumn) -> Template:
+        """Return a computed text that fails if it is longer than the column allows."""
 
     @abstractmethod
     def inline_decoder(self, of: str) -> str:
-        """Return Python for a value `{}` of type `of` that is not null; empty without a short way.
+        """Return Python for a value `{}` of type `of` that is not null; empty without a short form.
 
         `read` in it is `read_datetime` of `rows`.
         """
 
     @abstractmethod
     def cursor_mark(self, of: str) -> str:
-        """Return the parameter for what a cursor keeps of a column of type `of`."""
+        """Return the parameter for a value of type `of` in a cursor."""
 
     # ---- conditions
     @abstractmethod
@@ -139,11 +139,11 @@ class Dialect(ABC):
 
     @abstractmethod
     def ordered(self, left: Template, op: str, right: Template, kind: str) -> Template:
-        """Return `<` and its like between values of one kind."""
+        """Return `<` and the like between values of one kind."""
 
     @abstractmethod
     def among(self, left: Template, items: Sequence[Template]) -> Template:
-        """Return whether a value is one of some; null when only a null could be."""
+        """Return whether a value is in a list of templates; null if only a null could match."""
 
     @abstractmethod
     def in_list(self, left: Template, listed: Template) -> Template:
@@ -164,11 +164,11 @@ class Dialect(ABC):
 
     @abstractmethod
     def rounded(self, of: Template, digits: Sequence[Template]) -> Template:
-        """Return a number rounded, halves away from zero; `digits` is none or one."""
+        """Return a number rounded, halves away from zero; `digits` has no item or one."""
 
     @abstractmethod
     def lesser(self, name: str, args: Sequence[Template], *, null: bool) -> Template:
-        """Return `min`, `max` or `clamp`; with `null` one of them may be null, and then it is."""
+        """Return `min`, `max` or `clamp`; `null`: an argument, and then the result, may be null."""
 
     @abstractmethod
     def aggregated(self, name: str, of: Template, kind: str, only: Template = "") -> Template:
@@ -177,12 +177,12 @@ class Dialect(ABC):
         Decimals lose nothing; their average has six places.
 
         Args:
-            only: what stands behind the function where it takes some rows only.
+            only: the text after the function if it counts only some rows.
         """
 
     @abstractmethod
     def exact(self, value: Template) -> Template:
-        """Return a computed decimal as it is compared."""
+        """Return a computed decimal in the form for comparisons."""
 
     @abstractmethod
     def exact_binary(self, op: str, left: Template, right: Template) -> Template:
@@ -203,15 +203,15 @@ class Dialect(ABC):
 
     @abstractmethod
     def in_json(self, cell: Template, of: str) -> Template:
-        """Return a value of type `of` as JSON keeps it without loss."""
+        """Return a value of type `of` as lossless JSON."""
 
     @abstractmethod
     def json_text(self, column: Template) -> Template:
-        """Return a json column as it is compared: by its text."""
+        """Return a json column in the form for comparisons: its text."""
 
     @abstractmethod
     def nested_json(self, value: Template) -> Template:
-        """Return JSON that stands in JSON."""
+        """Return JSON inside of JSON."""
 
     # ---- order and writes
     def unique_key(self, column: str, of: str) -> str:
@@ -221,12 +221,12 @@ class Dialect(ABC):
 
     @abstractmethod
     def ways(self, *, nullable: bool) -> tuple[str, str]:
-        """Return what stands behind what rows are ordered by, up and down; null is last."""
+        """Return the direction for ORDER BY, ascending and descending; null is last."""
 
     @abstractmethod
     def limited(self, most: int) -> Template:
-        """Return what stands behind LIMIT for a parameter; no more than may come back at once."""
+        """Return the parameter after LIMIT, with the largest result as its bound."""
 
     @abstractmethod
     def moves_on(self, table: str, column: str) -> str:
-        """Return what RETURNING adds when a row brings its own number for `auto: increment`."""
+        """Return the part of RETURNING that moves `auto: increment` past a row's own number."""

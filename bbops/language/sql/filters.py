@@ -14,7 +14,7 @@ from bbops.language.sql.template import Template, filled, joined, seq
 _BESIDE: Mapping[str, str] = dict.fromkeys(
     ("replace", "contains", "startsWith", "endsWith"), "text"
 ) | dict.fromkeys(("min", "max", "clamp", "round"), "number")
-"""The kind of what a filter takes beside what it filters."""
+"""The kind of a filter's arguments."""
 _NUMERIC = frozenset({"abs", "floor", "ceil", "min", "max", "clamp", "round"})
 _SEARCHES = frozenset({"contains", "endsWith", "replace", "startsWith"})
 COLUMN_FILTERS = frozenset(
@@ -24,7 +24,7 @@ COLUMN_FILTERS = frozenset(
 
 
 def filtered(query: Parts, node: s.Filter) -> Template:
-    """Return what a filter makes of a column."""
+    """Return the SQL of a filter on a column."""
     if node.name == "default" and not query.has_columns(node.of):
         return _default(query, node)
     if node.name not in COLUMN_FILTERS:
@@ -65,7 +65,7 @@ def _search(query: Parts, node: s.Filter, of: Template) -> Template:
     wanted, *rest = node.args
     reads_row = query.has_columns(wanted)
     patterns = query.dialect.searches if reads_row else query.dialect.filters
-    others = [query.scalar(one, "text") for one in rest]
+    others = [query.scalar(argument, "text") for argument in rest]
     return filled(
         patterns[node.name], [of, query.searched(wanted, s.request_field(wanted)), *others]
     )
@@ -75,7 +75,7 @@ def _divided(query: Parts, node: s.Filter) -> Template:
     by, places = node.args
     message = "on columns the places of 'divide' are a constant"
     count = read_constant(places, message)
-    kinds = {query.type_of(one).kind for one in (node.of, by)}
+    kinds = {query.type_of(side).kind for side in (node.of, by)}
     if not isinstance(count, int) or kinds - {"decimal", "integer"}:
         message = message if not isinstance(count, int) else "'divide' on numbers is not exact"
         raise NotInSql(node.name_start, message, "use decimals and whole numbers")
@@ -83,7 +83,7 @@ def _divided(query: Parts, node: s.Filter) -> Template:
 
 
 def _rounded(query: Parts, node: s.Filter) -> Template:
-    """Return `round` of a decimal, which loses nothing but the places behind the last one."""
+    """Return `round` of a decimal, which loses only the places after the last one."""
     message = "on columns the places of 'round' are a constant from 0 to 18"
     count = read_constant(node.args[0], message) if node.args else 0
     if not isinstance(count, int) or not 0 <= count <= 18:
@@ -92,7 +92,7 @@ def _rounded(query: Parts, node: s.Filter) -> Template:
 
 
 def _default(query: Parts, node: s.Filter) -> Template:
-    """`input.title | default(row.title)`: the column is read only when the value is null."""
+    """Return `input.title | default(row.title)`: the column is read only if the value is null."""
     is_null = ast.Compare(query.host(node.of), [ast.Is()], [ast.Constant(None)])
     at = query.switch(is_null)
     query.live.append(query.read_switch(at, on=True))
@@ -112,7 +112,7 @@ def _slice(node: s.Filter, of: Template) -> Template:
 
 
 def to_text(query: Parts, node: s.Node) -> Template:
-    """Return a value as it stands inside a longer text."""
+    """Return a value in the form of a part of a longer text."""
     kind = query.type_of(node).kind
     if not query.has_columns(node) or kind == "text":
         return query.scalar(node)

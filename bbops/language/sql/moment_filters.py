@@ -22,7 +22,7 @@ _MOMENTS: Final = frozenset({"datetime", "date"})
 
 
 def moment(query: Parts, node: s.Filter) -> Template:
-    """Return what one of `MOMENT_FILTERS` makes of columns."""
+    """Return the SQL of one of `MOMENT_FILTERS` on columns."""
     if node.name in SECONDS:
         if query.type_of(node.of).kind == "decimal":
             raise NotInSql(node.name_start, f"'{node.name}' on decimals is not supported in SQL")

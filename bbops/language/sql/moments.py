@@ -1,4 +1,4 @@
-"""What queries make of datetimes and dates; each database has its own SQL for it."""
+"""The SQL of datetimes and dates in queries, which differs by database."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from abc import ABC, abstractmethod
 from bbops.language.sql.template import Template
 
 UTC = "'UTC'"
-"""The zone of a filter that names none, as SQL."""
+"""The default zone of a filter, as SQL."""
 
 
 class Moments(ABC):
-    """SQL over datetimes and dates, which gives what the filters give in memory.
+    """SQL over datetimes and dates, with the same results as the filters in memory.
 
-    `zone` is the SQL of a zone's name, and a date has none.
+    `zone` is the SQL of a zone's name; a date has no zone.
     """
 
     @abstractmethod
@@ -26,7 +26,7 @@ class Moments(ABC):
 
     @abstractmethod
     def moved(self, of: Template, count: int, unit: str, zone: Template, *, date: bool) -> Template:
-        """Return `add` of a duration: so many `ms s m h d w mo y`."""
+        """Return `add` of a duration: a number of `ms s m h d w mo y`."""
 
     @abstractmethod
     def moved_by(self, of: Template, seconds: Template) -> Template:

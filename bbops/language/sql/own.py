@@ -1,4 +1,4 @@
-"""Read an author's own SQL: its verb, its `:name` parameters, what it must not hold."""
+"""Read an author's own SQL: its verb, its `:name` parameters, its forbidden parts."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ class OwnStatement:
     """A statement, without a final semicolon.
 
     Attributes:
-        pieces: its text around its parameters: one more than these.
+        pieces: its text around its parameters: one more piece than parameters.
         names: the parameters, in their order.
-        alone: for each of them, whether only a cast says its type: in `:since IS NULL`.
+        alone: for each parameter, whether only a cast can give its type: in `:since IS NULL`.
         words: its words in lower case, quoted names included; texts are left out.
-        problem: what is wrong with it; empty when nothing is known to be.
+        problem: the mistake in it; empty if none is known.
     """
 
     pieces: tuple[str, ...]
@@ -43,7 +43,7 @@ class OwnStatement:
 
     @property
     def sql(self) -> str:
-        """Its text, with `?` for its parameters."""
+        """The text, with `?` for its parameters."""
         return "?".join(self.pieces)
 
     @property
@@ -53,12 +53,12 @@ class OwnStatement:
 
     @property
     def gives_rows(self) -> bool:
-        """Whether it returns rows, not only how many it changed."""
+        """Whether it returns rows, not only the number of changed rows."""
         return self.verb not in WRITES - {"with"} or "returning" in self.words
 
 
 def read_statement(text: str) -> OwnStatement:
-    """Return what one statement is made of. O(its length)."""
+    """Return the parts of one statement. O(its length)."""
     parts = list(_PART.finditer(text))
     while parts and (parts[-1]["space"] or parts[-1]["other"] == ";"):
         parts.pop()
@@ -76,11 +76,11 @@ def read_statement(text: str) -> OwnStatement:
 
 
 def called(text: str) -> frozenset[str]:
-    """Return what may be called in a statement: names before a parenthesis, in lower case."""
+    """Return the possible calls in a statement: names before a parenthesis, in lower case."""
     found: set[str] = set()
     for part in _PART.finditer(text):
         quoted = part["quoted"] or ""
-        if quoted.startswith(("[", "`")):  # of an array, on PostgreSQL
+        if quoted.startswith(("[", "`")):  # an index of an array, on PostgreSQL
             found |= called(quoted[1:-1])
         elif (quoted.startswith('"') or part["word"]) and _PARENTHESIS.match(text, part.end()):
             found.add((part["word"] or quoted[1:-1]).lower())
@@ -94,7 +94,7 @@ def _words(parts: list[re.Match[str]]) -> Iterator[str]:
         elif part["quoted"] and part["quoted"].startswith(("[", "`")):
             inside = part["quoted"][1:-1]
             yield inside.lower()
-            if not inside.isidentifier():  # of an array, on PostgreSQL
+            if not inside.isidentifier():  # an index of an array, on PostgreSQL
                 yield from _words(list(_PART.finditer(inside)))
         elif part["quoted"] and part["quoted"].startswith('"'):
             yield part["quoted"][1:-1].lower()

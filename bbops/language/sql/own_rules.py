@@ -1,8 +1,8 @@
 """An author's own statement sees the visible rows of tables with rules, under their names.
 
-The names are those of a WITH in front of the statement. A name reaches past them that stands behind
-a schema, or that this module and the database read differently: so what could be read in two ways
-is refused.
+The names are defined by a WITH in front of the statement. A name reaches past them if it stands
+after a schema, or if this module and the database read it differently: so an ambiguous statement is
+refused.
 """
 
 from __future__ import annotations
@@ -17,23 +17,23 @@ from bbops.language.sql.own import OwnStatement
 from bbops.language.sql.query import Query
 from bbops.language.sql.ruled import named_rows
 from bbops.language.sql.template import Template, seq
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 from bbops.runtime.values.identifiers import quote
 
 _MOST: Final = 63
-"""Characters that PostgreSQL reads of a name."""
+"""The number of characters that PostgreSQL reads of a name."""
 _TWO_WAYS: Final = (
     ("\\", "a backslash"), ("`", "a backquote"), ("--", "a comment"), ("/*", "a comment"),
 )  # fmt: skip
 _PLACES: Final = re.compile(r"\[[0-9]*\]")
-"""Of an array, or of its type."""
+"""The index or the type of an array."""
 _OURS: Final = re.compile(r"_(?:visible|kept)_", re.IGNORECASE)
 _TOKEN: Final = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|\w+|\S", re.DOTALL)
 _WITH: Final = re.compile(r"\s*with(?:\s+recursive)?(?=[\s\"])", re.IGNORECASE)
 
 
 def names_table(text: str, table: str) -> bool:
-    """Return whether a statement may be about a table: its name stands in it, whatever as."""
+    """Return whether a statement may use a table: its name occurs in it, in any role."""
     end = "" if len(table) >= _MOST else r"(?!\w)"
     return re.search(rf"(?<!\w){re.escape(table)}{end}", text, re.IGNORECASE) is not None
 
@@ -56,12 +56,12 @@ def past_rules(text: str, table: str) -> str:
 
 
 def behind_rules(
-    query: Query, tables: Sequence[Table], own: OwnStatement, given: Mapping[str, ast.expr]
+    query: Query, tables: Sequence[SqlTable], own: OwnStatement, given: Mapping[str, ast.expr]
 ) -> Template:
     """Return a statement that sees the visible rows of tables under their names.
 
     Args:
-        query: takes parameters and switches; it is of one of the tables.
+        query: takes parameters and switches; it is the query of one of the tables.
         given: the code of each parameter.
     """
     main = query.visible.schema = query.dialect.main
@@ -86,9 +86,9 @@ def behind_rules(
 def tried(own: OwnStatement, sources: Mapping[str, str]) -> str:
     """Return a statement for SQLite that reads tables with rules under other names.
 
-    It compiles where there is no table of such a name, unless it reaches past the WITH.
+    It compiles if there is no table of such a name, unless it reaches past the WITH.
     """
-    text, shown = own.sql, ", ".join(_shown(*one) for one in sources.items())
+    text, shown = own.sql, ", ".join(_shown(*source) for source in sources.items())
     own_with = _WITH.match(text)
     if own_with is None:
         return f"WITH {shown} {text}"
@@ -104,7 +104,7 @@ def _tokens(text: str) -> Iterator[str]:
 
 
 def _named(word: str) -> str:
-    """Return what a word or a quoted name is called; SQLite takes texts for names, too."""
+    """Return the name of a word or a quoted name; SQLite accepts texts as names, too."""
     quote = word[0]
     if quote in "'\"" and len(word) > 1:
         word = word[1:-1].replace(quote * 2, quote)

@@ -1,4 +1,4 @@
-"""What the parts of one statement share while they become SQL: columns, parameters, switches."""
+"""The shared state of one statement's parts: columns, parameters and switches."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bbops.language.expressions.types import TEXT_COLUMNS, Type
 from bbops.language.sql.dialect import Dialect, Slot, Use
 from bbops.language.sql.sqlite import SQLITE
 from bbops.language.sql.template import Template, filled
-from bbops.language.sql.types import Column, Relation, Table
+from bbops.language.sql.types import Relation, SqlColumn, SqlTable
 from bbops.language.sql.visible import Visible
 from bbops.runtime.data.rows import LONGEST_SEARCHED
 from bbops.runtime.values.identifiers import quote
@@ -32,11 +32,11 @@ class NotInSql(Exception):
 
 
 class Joins:
-    """The rows that relations of a query's row lead to, joined in its FROM; null without one.
+    """The rows of a query's relations, joined in its FROM; null without a row.
 
     Attributes:
-        aliases: of the query's table, and of what is joined so far.
-        sql: what stands behind the table in FROM.
+        aliases: the aliases of the query's table, and of the joined tables.
+        sql: the text after the table in FROM.
     """
 
     def __init__(self, root: str) -> None:
@@ -59,12 +59,12 @@ class Joins:
 class Parts:
     """Collects the switches and parameters of one statement while its parts are compiled.
 
-    `bound` gives the Python that makes a parameter out of a part without columns, `decided` the
-    one that makes a switch.
+    `bound` returns the Python of a parameter for a part without columns, `decided` the Python of a
+    switch.
     """
 
     def __init__(
-        self, table: Table, scope: Scope, host: Callable[[s.Node], ast.expr], *, bare: bool,
+        self, table: SqlTable, scope: Scope, host: Callable[[s.Node], ast.expr], *, bare: bool,
         dialect: Dialect = SQLITE,
     ) -> None:  # fmt: skip
         """Args: `host` gives the Python of a part without columns; `bare`: names are columns."""
@@ -72,16 +72,16 @@ class Parts:
         self.dialect = dialect
         self.switches: list[ast.expr] = []
         self.parameters: list[ast.expr] = []
-        self.live: list[ast.expr] = []  # under what switches the part being compiled is used
+        self.live: list[ast.expr] = []  # the switches under which the current part is used
         self.alias = quote(table.name)
-        self.bare_alias = ""  # of rows that come from the table itself, not from `rows`
+        self.bare_alias = ""  # the alias of rows that come from the table itself, not from `rows`
         self.outer: Parts = self
         self.aliases = count(1)
         self.joins: Joins | None = None
         self.visible = Visible()
 
     def rows_only(self) -> Self:
-        """Return this query where only `row.<column>` is a column; its parameters are shared."""
+        """Return this query with only `row.<column>` as columns; its parameters are shared."""
         found = copy(self)
         found.bare = False
         return found
@@ -89,25 +89,25 @@ class Parts:
     def type_of(self, node: s.Node) -> Type:
         return self.scope.type_of(node)
 
-    def column_of(self, name: str, node: s.Node) -> Column:
-        """Return how a value that is read comes out of the database.
+    def column_of(self, name: str, node: s.Node) -> SqlColumn:
+        """Return the column whose decoder fits a value that is read.
 
         Raises:
-            NotInSql: it is of a kind that the database gives back as another one.
+            NotInSql: the database returns values of its kind as another one.
         """
         path = self.path(node)
         if path is not None:
-            return Column(name, self.column_type(node, path), nullable=True)
+            return SqlColumn(name, self.column_type(node, path), nullable=True)
         kind = self.type_of(node).kind
         if kind in {"any", "null", "list", "map"}:
             hint = "select columns, and add the value in a step after this one"
             raise NotInSql(node.start, f"{kind} is not supported in SQL", hint)
-        return Column(name, "string" if kind in {"text", *TEXT_COLUMNS} else kind, nullable=True)
+        return SqlColumn(name, "string" if kind in {"text", *TEXT_COLUMNS} else kind, nullable=True)
 
     def column_type(self, node: s.Node, path: tuple[str, ...]) -> str:
-        """Return the type of the column that a path leads to; empty where it leads to a row."""
+        """Return the type of the column at the end of a path; empty if it leads to a row."""
         table = self.owner(node, path).table.follow(path[:-1])
-        assert table is not None  # noqa: S101 - a path leads on from a row
+        assert table is not None  # noqa: S101 - a path continues from a row
         column = table.columns.get(path[-1])
         return column.type if column else ""
 
@@ -123,12 +123,12 @@ class Parts:
         raise NotImplementedError
 
     def scalar(self, node: s.Node, beside: str = "any") -> Template:
-        """Return the template of any expression; `beside` is the kind that it meets."""
+        """Return the template of any expression; `beside` is the kind of the other operand."""
         raise NotImplementedError
 
-    # ---- what depends on columns
+    # ---- parts with columns
     def path(self, node: s.Node) -> tuple[str, ...] | None:
-        """Return the column that `node` reads, and before it the relations that lead there."""
+        """Return the column that `node` reads, after the relations that lead to it."""
         if isinstance(node, s.Name) and self.bare and node.name not in {*self.scope.roots, "vars"}:
             return (node.name,)
         if not isinstance(node, s.Member):
@@ -155,14 +155,20 @@ class Parts:
         return found
 
     def read(self, node: s.Node, path: tuple[str, ...]) -> str:
-        """Return the SQL of a column, or of one that relations lead to."""
+        """Return the SQL of a column of the row, or of a related row."""
         owner = self.owner(node, path)
         return owner.reach(node, owner.alias, owner.table, path)
 
     def reach(
-        self, node: s.Node, alias: str, table: Table, path: tuple[str, ...], *, seen: bool = False
+        self,
+        node: s.Node,
+        alias: str,
+        table: SqlTable,
+        path: tuple[str, ...],
+        *,
+        seen: bool = False,
     ) -> str:
-        """Return the SQL of what a path leads to. Args: `seen`: a key counts only with its row."""
+        """Return the SQL of a path's end. Args: `seen`: a key counts only with its row."""
         name, *rest = path
         if name in table.columns or name not in table.relations:
             is_bare = alias == self.bare_alias and name in table.columns
@@ -175,7 +181,7 @@ class Parts:
             raise NotInSql(node.start, message, f"write '{name}.{relation.key}'")
         target = table.tables[relation.table]
         if rest == [relation.key] and not (seen and target.hides):
-            return f"{alias}.{quote(relation.column)}"  # it is the key that it points to
+            return f"{alias}.{quote(relation.column)}"  # the key of the related row
         if self.joins is not None and alias in self.joins.aliases:
             source = self.visible.source(target)
             joined = self.joins.join(alias, relation, source, self.alias_of_its_own)
@@ -187,18 +193,18 @@ class Parts:
             f"WHERE {inner}.{quote(relation.key)} = {alias}.{quote(relation.column)})"
         )
 
-    def compute(self, table: Table, name: str, alias: str) -> str:
-        """Return the SQL of a computed column of rows as the database has them."""
+    def compute(self, table: SqlTable, name: str, alias: str) -> str:
+        """Return the SQL of a computed column of stored rows."""
         raise NotImplementedError
 
     @property
     def rows(self) -> str:
-        """What stands behind FROM for the rows of its table that the statement sees."""
+        """The text after FROM for the table's rows that the statement sees."""
         source = self.visible.source(self.table)
         return source if source == self.alias else f"{source} AS {self.alias}"
 
     def alias_of_its_own(self) -> str:
-        """Return a name for a table inside the statement that no table has."""
+        """Return an alias for a table inside the statement that no table has."""
         return f"_{next(self.aliases)}"
 
     # ---- parameters and switches
@@ -228,8 +234,8 @@ class Parts:
         """Return a part without columns as a parameter.
 
         Args:
-            beside: what it meets.
-            form: that a text is brought to; see `form_beside`.
+            beside: the kind of the other operand.
+            form: the normal form of the text; see `form_beside`.
         """
         slot = self.dialect.slot(self.type_of(node).kind, beside, use)
         if form and slot.sql != "NULL":
@@ -256,7 +262,7 @@ class Parts:
         return self.slotted(node, slot)
 
     def constant_text(self, text: str) -> Template:
-        """Return a text that an author wrote as a parameter."""
+        """Return an author's constant text as a parameter."""
         slot = self.dialect.slot("text", "any", "value")
         return _placed(slot, self.parameter(ast.Constant(text)))
 
@@ -279,15 +285,15 @@ def _placed(slot: Slot, parameter: int) -> Template:
     return parameter if slot.sql == "{}" else filled(slot.sql.replace("{}", "{0}"), [parameter])
 
 
-def _has(table: Table, name: str) -> bool:
+def _has(table: SqlTable, name: str) -> bool:
     return name in table.columns or name in table.relations or name in table.children
 
 
 def read_constant(node: s.Node, why: str) -> Any:
-    """Return the value that a literal stands for, also behind a minus.
+    """Return the value of a literal, also after a minus.
 
     Raises:
-        NotInSql: it is something else, which `why` explains.
+        NotInSql: it is not a literal; `why` is the message.
     """
     match node:
         case s.Literal(value=value):

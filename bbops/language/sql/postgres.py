@@ -1,4 +1,4 @@
-"""SQL as PostgreSQL understands it, so that it gives what SQLite does.
+"""The SQL of PostgreSQL, with the same results as on SQLite.
 
 Every parameter has a type. Text has the collation "C", which orders by code point; the name
 `CASE_COLLATION` stands for the best rules for upper and lower case that a server has.
@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from bbops.language.sql.dialect import Dialect, Slot, Use
 from bbops.language.sql.postgres_moments import PostgresMoments
 from bbops.language.sql.template import Template, commas, filled, joined, seq
-from bbops.language.sql.types import Column
+from bbops.language.sql.types import SqlColumn
 from bbops.runtime.data.postgres_rows import CASE_COLLATION, DECODERS, ENCODERS, TOO_LONG
 from bbops.runtime.data.rows import JSON_DECODERS, MOST_ROWS, from_time
 
@@ -27,7 +27,7 @@ _AS_IT_IS: Mapping[str, frozenset[str]] = {
     "datetime": frozenset({"datetime"}), "date": frozenset({"date"}),
     "binary": frozenset({"binary"}), "decimal": frozenset({"decimal"}),
 }  # fmt: skip
-"""For each kind, the kinds whose values are parameters of its type."""
+"""For each kind, the kinds whose values are parameters of its type unchanged."""
 _SPACE = "".join(chr(at) for at in range(0x3001) if chr(at).isspace())
 _AVERAGE = "(sign({0}) * div(2 * abs({0}) * 1000000 + {1}, nullif(2 * {1}, 0)) * 0.000001)"
 """The average of decimals, with six places and halves away from zero."""
@@ -100,9 +100,9 @@ class _Postgres(Dialect):
             return f"replace(to_char({sql}, 'HH24:MI:SS.US'), '.000000', '')"
         return sql
 
-    def assigned(self, value: Template, column: Column, *, sure: bool) -> Template:
+    def assigned(self, value: Template, column: SqlColumn, *, sure: bool) -> Template:
         of = column.type
-        if _STORED[of] == "bigint":  # by its text, so that a fraction is refused, not rounded
+        if _STORED[of] == "bigint":  # as a text, so that a fraction is refused, not rounded
             return seq("trim_scale((", value, ")::numeric)::text::bigint")
         return seq("(", value, f")::{_STORED[of]}")
 
@@ -110,8 +110,8 @@ class _Postgres(Dialect):
         order = self.by_code_point if of == "text" else ""
         return seq("(", value, f")::{_STORED[of]}{order}")
 
-    def fitted(self, value: Template, column: Column) -> Template:
-        # what is no uuid is an error that names it; `left` keeps it from being computed early
+    def fitted(self, value: Template, column: SqlColumn) -> Template:
+        # an invalid uuid is an error that names it; `left` keeps it from being computed early
         words = f"'{TOO_LONG}{column.longest}:{column.name}' || left({{0}}, 0)"
         pattern = f"CASE WHEN length({{0}}) > {column.longest} THEN ({words})::uuid::text"
         return filled(f"({pattern} ELSE {{0}} END)", [value])
@@ -212,7 +212,7 @@ class _Postgres(Dialect):
         return value
 
     def ways(self, *, nullable: bool) -> tuple[str, str]:
-        # an index gives the nulls last on the way up, and first on the way down
+        # an index gives the nulls last in ascending order, and first in descending order
         return "", " DESC NULLS LAST" if nullable else " DESC"
 
     def limited(self, most: int) -> Template:

@@ -1,4 +1,4 @@
-"""Datetimes and dates on PostgreSQL, so that they give what the functions in memory give.
+"""Datetimes and dates on PostgreSQL, with the same results as the functions in memory.
 
 `timestamptz + interval` uses the zone of the session, so days and months are added to local times.
 A local time that is there twice becomes the later moment with `AT TIME ZONE`; ours is the earlier.
@@ -70,8 +70,8 @@ class PostgresMoments(Moments):
         self, of: Template, other: Template, zone: Template, dates: tuple[bool, bool]
     ) -> Template:
         days = [
-            one if is_date else seq(_local(one, zone), "::date")
-            for one, is_date in zip((of, other), dates, strict=True)
+            moment if is_date else seq(_local(moment, zone), "::date")
+            for moment, is_date in zip((of, other), dates, strict=True)
         ]
         return seq("(", days[0], " - ", days[1], ")")
 

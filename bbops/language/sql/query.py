@@ -22,18 +22,18 @@ from bbops.language.sql.template import Template, seq
 from bbops.language.sql.windows import window
 
 _OFF_NUMBERS = {"datetime", "date", "decimal"}
-"""Kinds that SQLite keeps as text, so its arithmetic is not ours."""
+"""Kinds that SQLite stores as text, so its arithmetic does not fit."""
 MAX_NESTING = 20
-"""Parentheses in parentheses; SQLite's parser has room for about 100 words that wait."""
+"""The deepest nesting of parentheses; SQLite's parser has room for about 100 waiting words."""
 LIST_NESTING = 4
-"""How much of that room a list of related rows takes."""
+"""The levels that a list of related rows needs."""
 
 
 class Query(Parts):
     """Compiles the expressions of one statement.
 
     Attributes:
-        has_functions: SQLite has our own functions where it runs.
+        has_functions: SQLite has the custom functions at this place.
     """
 
     has_functions: ClassVar[bool] = True
@@ -65,16 +65,16 @@ class Query(Parts):
         return (node.op, *found)
 
     def scalar(self, node: s.Node, beside: str = "any") -> Template:
-        """Return the template of any expression; `beside` is the kind that it meets."""
+        """Return the template of any expression; `beside` is the kind of the other operand."""
         if not self.has_columns(node):
             return self.given(node, beside)
         path = self.path(node)
         if path is not None:
             return self.dialect.column(self.read(node, path), self.column_type(node, path))
         match node:
-            case s.Call() if node.name in WINDOWS:
+            case s.FunctionCall() if node.name in WINDOWS:
                 return window(self, node)
-            case s.Call() if node.name in RELATED:
+            case s.FunctionCall() if node.name in RELATED:
                 return related(self, node)
             case s.Compare() | s.Logic() | s.Unary(op="not"):
                 return seq("(", self.condition(node), " IS TRUE)")  # as a value it is never null
@@ -115,7 +115,7 @@ class Query(Parts):
         return seq("(", left, f" {op} ", right, ")")
 
     def exact(self, node: s.Binary) -> Template:
-        """Return arithmetic with decimals, which loses nothing."""
+        """Return exact arithmetic with decimals."""
         sides = []
         for side, other in ((node.left, node.right), (node.right, node.left)):
             of = self.type_of(side).kind
@@ -157,13 +157,13 @@ class Query(Parts):
 
 
 def check_nesting(node: s.Node, template: Template, *, lists: int = 0) -> None:
-    """Refuse SQL that is nested deeper than every SQLite can read.
+    """Refuse SQL with deeper nesting than every SQLite can parse.
 
     Args:
         lists: the lists of related rows around it.
 
     Raises:
-        NotInSql: it is.
+        NotInSql: the SQL is nested too deeply.
     """
     if _nesting(template) + lists * LIST_NESTING > MAX_NESTING:
         hint = "set variables for parts without columns, or search in two steps"
@@ -191,17 +191,22 @@ def finds_one(query: Parts, node: s.Node) -> bool:
         if (path := query.path(column)) is not None and len(path) == 1
         and not query.has_columns(value) and query.type_of(value).kind != "null"
     }  # fmt: skip
-    # decimals are unique as they are written, and compared by value
+    # decimals are unique by their text, and compared by value
     named = {name for name in named if query.table.columns[name].type != "decimal"}
     if any(key <= named for key in (frozenset(query.table.key), *query.table.uniques)):
         return True
     scope = query.table.rules.scope if query.table.rules is not None else ()
-    known = [part for of in (node, *(one.node for one in scope)) for part in flatten(of, "and")]
+    known = [
+        part
+        for of in (node, *(condition.node for condition in scope))
+        for part in flatten(of, "and")
+    ]
     return any(
-        one.columns <= named and all(
-            any(is_same(part, other) for other in known) for part in flatten(one.where.node, "and")
+        partial.columns <= named and all(
+            any(is_same(part, other) for other in known)
+            for part in flatten(partial.where.node, "and")
         )
-        for one in query.table.partial
+        for partial in query.table.partial
     )  # fmt: skip
 
 

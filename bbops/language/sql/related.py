@@ -1,4 +1,4 @@
-"""What a query asks of the rows that refer to its row, as SQL."""
+"""Functions over the rows that refer to a query's row, as SQL."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from bbops.language.expressions import nodes as s
 from bbops.language.expressions.related import condition_of, names_of
 from bbops.language.sql.parts import NotInSql, Parts
 from bbops.language.sql.template import Template, commas, seq
-from bbops.language.sql.types import Column
+from bbops.language.sql.types import SqlColumn
 from bbops.runtime.values.identifiers import quote
 
 MOST_RELATED = 1000
-"""Rows of a list of related rows, as of every list without `limit`."""
+"""The most rows of a list of related rows, as of every list without `limit`."""
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
-    """The rows that a path leads to.
+class RelatedRows:
+    """The rows at the end of a path.
 
     Attributes:
-        query: compiles what is read of each row; its switches and parameters are the outer one's.
+        query: compiles the reads of each row; shares switches and parameters with the outer one.
         source: `FROM … WHERE …` that ties them to the outer row.
         order: the columns of the primary key.
     """
@@ -31,11 +31,11 @@ class Rows:
     order: str
 
 
-def rows_of(query: Parts, node: s.Node, path: tuple[str, ...]) -> Rows:
-    """Return the rows that `team.members`, which stands at `node`, leads to."""
+def rows_of(query: Parts, node: s.Node, path: tuple[str, ...]) -> RelatedRows:
+    """Return the rows of `team.members`, which stands at `node`."""
     owner = query.owner(node, path)
     last = owner.table.follow(path[:-1])
-    assert last is not None  # noqa: S101 - checked before
+    assert last is not None  # noqa: S101 - the check has found it
     children = last.children[path[-1]]
     to_key = (*path[:-1], children.key)
     key = owner.reach(node, owner.alias, owner.table, to_key, seen=True)
@@ -47,10 +47,10 @@ def rows_of(query: Parts, node: s.Node, path: tuple[str, ...]) -> Rows:
         f"WHERE {inner.alias}.{quote(children.column)} = {key}"
     )
     order = ", ".join(f"{inner.alias}.{quote(name)}" for name in inner.table.key)
-    return Rows(inner, source, order)
+    return RelatedRows(inner, source, order)
 
 
-def related(query: Parts, node: s.Call) -> Template:
+def related(query: Parts, node: s.FunctionCall) -> Template:
     """Return `exists`, `count`, `sum` and the like of the rows that refer to this one."""
     rows = rows_of(query, node.args[0], names_of(node.args[0]) or ())
     if node.name == "list":
@@ -67,15 +67,15 @@ def related(query: Parts, node: s.Call) -> Template:
     return seq("(SELECT ", found, " FROM ", _values(rows, node), f"{query.dialect.list_alias})")
 
 
-def _at_end(rows: Rows, node: s.Call) -> Template:
+def _at_end(rows: RelatedRows, node: s.FunctionCall) -> Template:
     """Return the value of the first or the last row, in the order of the primary key."""
     way = " DESC" if node.name == "last" else ""
-    order = ", ".join(f"{one}{way}" for one in rows.order.split(", "))
+    order = ", ".join(f"{column}{way}" for column in rows.order.split(", "))
     value = rows.query.scalar(node.args[1])
     return seq("(SELECT ", value, " ", _wanted(rows, node), f" ORDER BY {order} LIMIT 1)")
 
 
-def members(query: Parts, node: s.Call) -> Template:
+def members(query: Parts, node: s.FunctionCall) -> Template:
     """Return the values of `list(relation, column)` as rows, for `in`."""
     rows = rows_of(query, node.args[0], names_of(node.args[0]) or ())
     _refuse_json(query, node.args[1], "searched")
@@ -89,8 +89,8 @@ def _refuse_json(query: Parts, node: s.Node, done: str) -> None:
         )
 
 
-def listed(query: Parts, node: s.Call) -> tuple[Template, Column]:
-    """Return `list(relation, column)` as JSON, and how each of its values comes out of it."""
+def listed(query: Parts, node: s.FunctionCall) -> tuple[Template, SqlColumn]:
+    """Return `list(relation, column)` as JSON, and the column that decodes its values."""
     rows = rows_of(query, node.args[0], names_of(node.args[0]) or ())
     column = rows.query.column_of("", node.args[1])
     cell = query.dialect.in_json(rows.query.scalar(node.args[1]), column.type)
@@ -101,15 +101,15 @@ def listed(query: Parts, node: s.Call) -> tuple[Template, Column]:
 
 
 def as_json(
-    cells: list[Template], rows: Rows, *, where: Template = "", order: str = "",
+    cells: list[Template], rows: RelatedRows, *, where: Template = "", order: str = "",
     limit: int = MOST_RELATED,
 ) -> Template:  # fmt: skip
     """Return the cells of each row as a JSON list of lists.
 
     Args:
         cells: the first one is a column of the row itself; see `_values`.
-        where: which rows, as SQL that begins with AND.
-        order: as SQL; else that of the primary key.
+        where: the condition, as SQL that begins with AND.
+        order: the order as SQL; by default the primary key.
     """
     alias, dialect = rows.query.alias, rows.query.dialect
     return seq(
@@ -118,13 +118,13 @@ def as_json(
     )  # fmt: skip
 
 
-def _values(rows: Rows, node: s.Call) -> Template:
-    # SQL takes an aggregate in which only outer rows are named for one of the outer query, so
-    # what is added or listed has a name of its own, `v`.
+def _values(rows: RelatedRows, node: s.FunctionCall) -> Template:
+    # SQL assigns an aggregate over outer columns only to the outer query, so each added or listed
+    # value gets a name of its own, `v`.
     return seq("(SELECT ", rows.query.scalar(node.args[1]), " AS v ", _wanted(rows, node), ")")
 
 
-def _wanted(rows: Rows, node: s.Call) -> Template:
+def _wanted(rows: RelatedRows, node: s.FunctionCall) -> Template:
     condition = condition_of(node)
     if condition is None:
         return rows.source

@@ -1,8 +1,8 @@
 """Conditions of triggers over the old and the new row as SQL, as far as columns suffice.
 
-The database asks before it reports a change, so that a condition that is false costs no row of the
-outbox. What is reported is asked again in Python: this may let through more, and never less. So it
-takes what both decide alike, down to nulls, zero bytes and numbers; all else holds.
+The database tests the condition before it reports a change, so that a false condition costs no row
+of the outbox. A reported change is tested again in Python: the SQL may accept more, and never less.
+So it has the parts that both decide alike, down to nulls, zero bytes and numbers; the rest is true.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from bbops.language.sql.dialect import Dialect
 from bbops.language.sql.parts import NotInSql, read_constant
 from bbops.language.sql.query import check_nesting, flatten
 from bbops.language.sql.template import Template, filled, seq
-from bbops.language.sql.types import Column
+from bbops.language.sql.types import SqlColumn
 from bbops.runtime.data.statements import Statement
 from bbops.runtime.values.identifiers import quote
 
@@ -32,7 +32,7 @@ _KINDS: Final[Mapping[str, Kind]] = {
 _SEARCHES: Final = frozenset({"contains", "startsWith", "endsWith"})
 _ROWS: Final = frozenset({"newRow", "oldRow"})
 _MOST_EXACT: Final = 1 << 53
-"""Integers that every number is exact beside."""
+"""The largest integer that every number represents exactly."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +44,18 @@ class RowSql:
 
 
 def write_row_condition(
-    node: s.Node, scope: Scope, columns: Mapping[str, Column], rows: Rows, dialect: Dialect
+    node: s.Node, scope: Scope, columns: Mapping[str, SqlColumn], rows: Rows, dialect: Dialect
 ) -> RowSql | None:
-    """Return what must hold of a change for a condition to hold; None where nothing must.
+    """Return a condition that is necessary for another one; None if nothing is.
 
     Args:
-        node: the condition, which is sound in `scope`.
-        scope: what it may read; bare names are columns.
-        columns: those of the table.
-        rows: what the operation has; a bare name is of the first one.
-        dialect: as a CHECK has it.
+        node: the condition, without mistakes in `scope`.
+        scope: the scope of the condition; bare names are columns.
+        columns: the columns of the table.
+        rows: the rows of the operation; a bare name belongs to the first one.
+        dialect: the dialect of a CHECK.
     """
-    writer = _Writer(scope, columns, rows, dialect)
+    writer = _ConditionWriter(scope, columns, rows, dialect)
     template = writer.weakened(node)
     if template is None:
         return None
@@ -67,9 +67,9 @@ def write_row_condition(
     return RowSql(" OR ".join([sql, *writer.odd]), dict(sorted(writer.reads.items())))
 
 
-class _Writer:
+class _ConditionWriter:
     def __init__(
-        self, scope: Scope, columns: Mapping[str, Column], rows: Rows, dialect: Dialect
+        self, scope: Scope, columns: Mapping[str, SqlColumn], rows: Rows, dialect: Dialect
     ) -> None:
         self._scope, self._columns, self._rows, self._dialect = scope, columns, rows, dialect
         self._first = next(iter(rows))
@@ -77,9 +77,9 @@ class _Writer:
         self.odd: dict[str, None] = {}
 
     def weakened(self, node: s.Node) -> Template | None:
-        """Return a condition that holds wherever `node` does; None for one that always may."""
+        """Return a condition that holds wherever `node` does; None if it always may hold."""
         if isinstance(node, s.Logic) and node.op == "and":
-            parts = [one for of in flatten(node, "and") if (one := self.weakened(of)) is not None]
+            parts = [part for of in flatten(node, "and") if (part := self.weakened(of)) is not None]
             return ("and", *parts) if parts else None
         if isinstance(node, s.Logic):
             every = [self.weakened(of) for of in flatten(node, "or")]
@@ -121,7 +121,7 @@ class _Writer:
         return self._dialect.ordered(left, node.op, right, kind)
 
     def _row_is_null(self, node: s.Compare) -> bool | None:
-        """Return whether a row is null that is compared with null; None for other comparisons."""
+        """Return whether the row in a comparison with null is null; None for other comparisons."""
         sides = (node.left, node.right), (node.right, node.left)
         for row, other in sides if node.op in {"==", "!="} else ():
             if isinstance(row, s.Name) and row.name in _ROWS and _is_null(other):
@@ -140,7 +140,7 @@ class _Writer:
         return ("or", *equal) if node.op == "in" else ("not", ("or", *equal))
 
     def _search(self, node: s.Filter) -> Template:
-        """Return a search for a text that the author wrote; a null is no place to search in."""
+        """Return a search for a constant text; a null never contains it."""
         of, (wanted,) = node.of, node.args
         if self._kind(of) != "text" or self._scope.type_of(of).nullable:
             raise NotInSql(node.start, "")
@@ -182,13 +182,13 @@ class _Writer:
     def _read(self, node: s.Node) -> Template:
         row, name = self._column(node) or ("", "")
         kind = _KINDS.get(self._columns[name].type)
-        assert kind is not None  # noqa: S101 - looked at before
+        assert kind is not None  # noqa: S101 - the caller has tested it
         self.reads[name] = kind
         if row not in self._rows:
             return "NULL"
         sql = f"{self._rows[row]}.{quote(name)}"
         if kind == "number" and self._dialect.name == "postgres":
-            self.odd[f"{sql} = 'NaN'"] = None  # which equals itself there, and nothing in Python
+            self.odd[f"{sql} = 'NaN'"] = None  # equal to itself in SQL, and not in Python
         return sql
 
     def _literal(self, node: s.Node, kind: Kind) -> Template:
@@ -211,4 +211,4 @@ def _is_null(node: s.Node) -> bool:
 
 def _is_plain(text: str) -> bool:
     """Return whether a text can stand in the SQL of a trigger, on both databases."""
-    return not any(one in "\0$" or "\ud800" <= one <= "\udfff" for one in text)
+    return not any(character in "\0$" or "\ud800" <= character <= "\udfff" for character in text)

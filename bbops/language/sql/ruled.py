@@ -1,4 +1,4 @@
-"""The rules of tables as SQL: the rows that a statement sees, and what a written row must meet."""
+"""The rules of tables as SQL: the visible rows of a statement, and the test of a written row."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bbops.language.expressions.values import Expression, Value
 from bbops.language.sql.computed import selected
 from bbops.language.sql.query import Query, flatten
 from bbops.language.sql.template import Template, commas, seq
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 from bbops.runtime.values.identifiers import quote
 
 _ASKING: Final = (["auth"], ["apiKey"])
 
 
 def with_visible(query: Query, statement: Template) -> Template:
-    """Return a statement behind the visible rows of each table with rules that it reads."""
+    """Return a statement after the visible rows of each table with rules that it reads."""
     return seq(named, statement) if (named := visible(query)) else statement
 
 
@@ -29,7 +29,7 @@ def visible(query: Query) -> Template:
 
 
 def named_rows(query: Query) -> Template:
-    """Return these rows by their names, with commas between them."""
+    """Return the visible rows by their names, with commas between them."""
     found, done = query.visible.found, dict[str, Template]()
     while len(done) < len(found):  # a rule reads other tables
         for name, table in [*found.items()]:
@@ -39,32 +39,32 @@ def named_rows(query: Query) -> Template:
                 done[name] = seq(f"{name} AS NOT MATERIALIZED (", rows, ")")
     if not done:
         return ""
-    # what rules read is named before what they are of
+    # the tables that a rule reads are named before the table of the rule
     order = sorted(done, key=lambda name: bool(_access(found[name], "read")))
     return commas([done[name] for name in order])
 
 
-def seen(query: Query, table: Table, *operations: str) -> Template:
-    """Return the condition of the rows of a table that are there for a statement.
+def seen(query: Query, table: SqlTable, *operations: str) -> Template:
+    """Return the condition of the rows of a table that a statement sees.
 
     Args:
-        operations: what it does with them, beside reading them.
+        operations: the statement's operations on them, apart from reading.
     """
     scope = list(table.rules.scope) if table.rules is not None else []
     return _all(query, table, [*scope, *_access(table, "read", *operations)])
 
 
-def allowed(query: Query, table: Table, *operations: str) -> Template | None:
-    """Return what a written row must meet, scope aside; None where every row may be written."""
+def allowed(query: Query, table: SqlTable, *operations: str) -> Template | None:
+    """Return the condition on a written row, scope aside; None if every row may be written."""
     conditions = _access(table, *operations)
     return _all(query, table, conditions) if conditions else None
 
 
-def _access(table: Table, *operations: str) -> list[Expression]:
+def _access(table: SqlTable, *operations: str) -> list[Expression]:
     return [] if table.rules is None else table.rules.of(*operations)
 
 
-def _all(query: Query, table: Table, conditions: list[Expression]) -> Template:
+def _all(query: Query, table: SqlTable, conditions: list[Expression]) -> Template:
     if table.rules is None or not conditions:
         return query.dialect.words[0]
     inner = copy(query)  # its parameters and switches are the statement's
@@ -72,33 +72,38 @@ def _all(query: Query, table: Table, conditions: list[Expression]) -> Template:
     inner.alias, inner.outer, inner.bare = quote(inner_table.name), inner, True
     inner.bare_alias = inner.alias
     inner.live, inner.joins = [], None
-    return ("and", *(inner.condition(one.node) for one in conditions))
+    return ("and", *(inner.condition(condition.node) for condition in conditions))
 
 
-def is_touched(table: Table, condition: Expression, written: Collection[str]) -> bool:
-    """Return whether columns that are written may change what a rule says of their row."""
+def is_touched(table: SqlTable, condition: Expression, written: Collection[str]) -> bool:
+    """Return whether written columns may change the result of a rule on their row."""
     return not _reads(table, condition).isdisjoint(written)
 
 
-def reads_again(table: Table, *operations: str) -> bool:
+def reads_again(table: SqlTable, *operations: str) -> bool:
     """Return whether rules of a table read it again, through relations."""
     return any(
-        table.name in table.reachable(set(names_in(one.node)))
-        for one in _access(table, *operations)
+        table.name in table.reachable(set(names_in(condition.node)))
+        for condition in _access(table, *operations)
     )
 
 
-def _reads(table: Table, condition: Expression) -> set[str]:
+def _reads(table: SqlTable, condition: Expression) -> set[str]:
     """Return the columns of its row that a rule may read; perhaps some more."""
     names = set(names_in(condition.node))
     computed = (table.columns[name].computed for name in names & table.columns.keys())
-    names |= {name for one in computed if one is not None for name in names_in(one.node)}
-    names |= {one.column for name, one in table.relations.items() if name in names}
-    return names | {one.key for name, one in table.children.items() if name in names}
+    names |= {
+        name
+        for expression in computed
+        if expression is not None
+        for name in names_in(expression.node)
+    }
+    names |= {relation.column for name, relation in table.relations.items() if name in names}
+    return names | {child.key for name, child in table.children.items() if name in names}
 
 
-def meets(table: Table, condition: Expression, given: Mapping[str, Value]) -> bool:
-    """Return whether a row that is made of these values meets a rule, whoever asks."""
+def meets(table: SqlTable, condition: Expression, given: Mapping[str, Value]) -> bool:
+    """Return whether a row with these values meets a rule for every caller."""
     return all(
         isinstance(part, s.Compare) and part.op == "==" and (
             _is_given(table, part.left, part.right, given)
@@ -108,7 +113,7 @@ def meets(table: Table, condition: Expression, given: Mapping[str, Value]) -> bo
     )  # fmt: skip
 
 
-def _is_given(table: Table, column: s.Node, value: s.Node, given: Mapping[str, Value]) -> bool:
+def _is_given(table: SqlTable, column: s.Node, value: s.Node, given: Mapping[str, Value]) -> bool:
     if not isinstance(column, s.Name) or column.name not in table.columns:
         return False
     found = given.get(column.name)

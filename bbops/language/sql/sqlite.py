@@ -8,7 +8,7 @@ from typing import ClassVar
 from bbops.language.sql.dialect import Dialect, Slot, Use
 from bbops.language.sql.sqlite_moments import SqliteMoments
 from bbops.language.sql.template import Template, commas, filled, seq
-from bbops.language.sql.types import Column
+from bbops.language.sql.types import SqlColumn
 from bbops.runtime.data.rows import DECODERS, ENCODERS, JSON_DECODERS
 
 _AS_IT_IS = frozenset({"text", "integer"})
@@ -69,7 +69,7 @@ class _Sqlite(Dialect):
     def column(self, sql: str, of: str) -> str:
         return sql
 
-    def assigned(self, value: Template, column: Column, *, sure: bool) -> Template:
+    def assigned(self, value: Template, column: SqlColumn, *, sure: bool) -> Template:
         if sure:
             return value
         return seq("bbops_stored(", value, f", '{column.type}', '{column.name}')")
@@ -77,7 +77,7 @@ class _Sqlite(Dialect):
     def computed(self, value: Template, of: str) -> Template:
         return self.exact(value) if of == "decimal" else value
 
-    def fitted(self, value: Template, column: Column) -> Template:
+    def fitted(self, value: Template, column: SqlColumn) -> Template:
         return seq("bbops_fit(", value, f", {column.longest}, '{column.name}')")
 
     def inline_decoder(self, of: str) -> str:

@@ -17,8 +17,8 @@ _HAVE_A_FORM = frozenset({"uuid", "time", "decimal", "datetime", "date"})
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column. `auto` and `default` say what an insert may leave out, `computed` what it must."""
+class SqlColumn:
+    """A column. An insert may omit it with `auto` or `default`, and must omit it if `computed`."""
 
     name: str
     type: str
@@ -32,19 +32,19 @@ class Column:
 
     @property
     def longest(self) -> int | None:
-        """How many characters it takes where the database keeps no rule about that."""
+        """The most characters of a column whose length the database does not check."""
         if self.computed is not None:
             return None
         return LONGEST.get(self.type) if self.max_length is None and not self.enum else None
 
     @property
     def value_type(self) -> Type:
-        """The type that an expression sees."""
+        """The type in expressions."""
         options = tuple(map(str, self.enum))  # 1 and True are one key otherwise
         return _value_type(self.type, options, nullable=self.nullable, private=self.private)
 
     def takes_as_is(self, of: Type) -> bool:
-        """Return whether a value of that type is stored as it is: it has the column's form."""
+        """Return whether a value of that type is stored unchanged: it has the column's form."""
         own = self.value_type
         if self.type == "json":
             return False  # a text may not be JSON
@@ -52,7 +52,7 @@ class Column:
 
     @property
     def is_required(self) -> bool:
-        """Whether an insert has to give it."""
+        """Whether an insert must give it a value."""
         is_filled = self.auto or self.default is not None or self.computed is not None
         return not (self.nullable or is_filled)
 
@@ -62,8 +62,8 @@ class Relation:
     """The one row that a foreign key points to: `author` for `author_id`.
 
     Attributes:
-        optional: there may be none, or none that a query may see.
-        hides: a row may be there that a query does not see; its key is known.
+        optional: the row may be missing or hidden.
+        hides: a row may exist that a query does not see; its key is known.
     """
 
     column: str
@@ -84,35 +84,39 @@ class Children:
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What the rows of a table must meet to be there for a query.
+    """The rules that decide which rows of a table a query sees.
 
     Attributes:
-        scope: which rows count, by own columns only.
-        access: who may read, insert, update and delete them; empty where nobody is refused.
-        soft_delete: the column that `delete` sets; empty where it removes rows.
+        scope: the condition of the rows that count, by own columns only.
+        access: the conditions to read, insert, update and delete; empty if everything is allowed.
+        soft_delete: the column that `delete` sets; empty if it removes rows.
         within: the tables as rules see them: with their scope, and without their access.
-        file: where they stand.
+        file: the file of the rules.
     """
 
     scope: tuple[Expression, ...] = ()
     access: Mapping[str, Expression] = field(default_factory=dict)
     soft_delete: str = ""
-    within: Mapping[str, Table] = field(default_factory=dict, compare=False, repr=False)
+    within: Mapping[str, SqlTable] = field(default_factory=dict, compare=False, repr=False)
     file: str = ""
 
     @property
     def hides(self) -> bool:
-        """Whether rows may be there that a query does not see."""
+        """Whether rows may exist that a query does not see."""
         return bool(self.scope or self.of("read"))
 
     def asks_who(self, *operations: str) -> bool:
-        """Return whether what they say depends on who asks."""
-        return any("vars" in names_in(one.node) for one in self.of(*operations))
+        """Return whether these rules depend on the caller."""
+        return any("vars" in names_in(condition.node) for condition in self.of(*operations))
 
     def of(self, *operations: str) -> list[Expression]:
-        """Return the conditions of access that these operations ask, each once."""
-        found = {id(self.access[one]): self.access[one] for one in operations if one in self.access}
-        return [one for one in found.values() if not _is_always(one)]
+        """Return the access conditions of these operations, each once."""
+        found = {
+            id(self.access[operation]): self.access[operation]
+            for operation in operations
+            if operation in self.access
+        }
+        return [condition for condition in found.values() if not _is_always(condition)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,44 +132,44 @@ def _is_always(condition: Expression) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class SqlTable:
     """A table: its columns in order, the names of its primary key, every set that is unique.
 
     Attributes:
-        partial: what is unique among some rows.
+        partial: the columns that are unique among some rows.
         relations: to one row each; a column of the same name comes first.
         children: to many rows each, by the child table's name or its `reverse`.
-        tables: all tables of the project, with the rules that hold where this one is read.
-        rules: what its rows must meet; None where all are there for everybody.
+        tables: all tables of the project, with the rules that apply while this table is read.
+        rules: the rules of its rows; None if everybody sees all of them.
     """
 
     name: str
-    columns: Mapping[str, Column]
+    columns: Mapping[str, SqlColumn]
     key: tuple[str, ...]
     uniques: frozenset[frozenset[str]] = frozenset()
     partial: tuple[Partial, ...] = field(default=(), compare=False)
     relations: Mapping[str, Relation] = field(default_factory=dict)
     children: Mapping[str, Children] = field(default_factory=dict)
-    tables: Mapping[str, Table] = field(default_factory=dict, compare=False, repr=False)
+    tables: Mapping[str, SqlTable] = field(default_factory=dict, compare=False, repr=False)
     rules: Rules | None = field(default=None, compare=False, repr=False)
 
     def unique_type(self, column: str) -> str:
         """Return the type by which the values of a unique column are distinguished.
 
-        A foreign key points to what is written, so a decimal that it points to is a text.
+        A foreign key points to the written text, so a decimal that it points to is a text.
         """
         of = self.columns[column].type
-        is_key = column in self.key or any(one.key == column for one in self.children.values())
+        is_key = column in self.key or any(child.key == column for child in self.children.values())
         return "text" if of == "decimal" and is_key else of
 
     @property
     def hides(self) -> bool:
-        """Whether rows may be there that a query does not see."""
+        """Whether rows may exist that a query does not see."""
         return self.rules is not None and self.rules.hides
 
     @property
     def seen(self) -> list[Expression]:
-        """What a row must meet to be there for who reads."""
+        """The conditions of a visible row for a reader."""
         return [] if self.rules is None else [*self.rules.scope, *self.rules.of("read")]
 
     @property
@@ -174,22 +178,26 @@ class Table:
         return any(column.computed is not None for column in self.columns.values())
 
     @property
-    def stored(self) -> Table:
+    def stored(self) -> SqlTable:
         """The table as the database has it, without computed columns."""
         if not self.computes:
             return self
-        kept = {name: one for name, one in self.columns.items() if one.computed is None}
+        kept = {name: column for name, column in self.columns.items() if column.computed is None}
         return replace(self, columns=kept)
 
     def has(self, past: str) -> bool:
-        """Return whether there is something that a step's `unscoped` or `bypassAccess` lifts."""
+        """Return whether a step's `unscoped` or `bypassAccess` would have an effect."""
         rules = self.rules
         return rules is not None and bool(rules.scope if past == "unscoped" else rules.access)
 
     def partly_unique(self, columns: Collection[str]) -> list[Partial]:
-        """Return what makes columns unique among some rows, where nothing does among all."""
+        """Return the unique indexes of columns among some rows, unless they are unique in all."""
         names = frozenset(columns)
-        return [one for one in self.partial if one.columns == names and names not in self.uniques]
+        return [
+            partial
+            for partial in self.partial
+            if partial.columns == names and names not in self.uniques
+        ]
 
     @property
     def column_types(self) -> dict[str, Type]:
@@ -198,12 +206,12 @@ class Table:
 
     @property
     def longest(self) -> dict[str, int]:
-        """How many characters those of its columns take that say no `maxLength`."""
+        """The most characters of its columns without a `maxLength`."""
         found = {name: column.longest for name, column in self.columns.items()}
         return {name: most for name, most in found.items() if most is not None}
 
     def query_types(self, depth: int = 2) -> dict[str, Type]:
-        """Return what a query may read by name: columns, and rows that relations lead to."""
+        """Return the names that a query may read: columns, and rows of relations."""
         found: dict[str, Type] = {}
         for name, relation in self.relations.items() if depth else ():
             target = self.tables[relation.table]
@@ -215,8 +223,8 @@ class Table:
                 found[name] = map_of(fields, found[name].what)
         return {**found, **self.column_types}
 
-    def follow(self, path: Sequence[str]) -> Table | None:
-        """Return the table that relations lead to; None where one of the names is none."""
+    def follow(self, path: Sequence[str]) -> SqlTable | None:
+        """Return the table at the end of relations; None if a name is not a relation."""
         table = self
         for name in path:
             relation = None if name in table.columns else table.relations.get(name)
@@ -225,8 +233,8 @@ class Table:
             table = self.tables[relation.table]
         return table
 
-    def many_types(self, path: Sequence[str]) -> tuple[Table, dict[str, Type]] | None:
-        """Return the table at the end of `comments` or `team.members`, and what it has."""
+    def many_types(self, path: Sequence[str]) -> tuple[SqlTable, dict[str, Type]] | None:
+        """Return the table at the end of `comments` or `team.members`, and its rows' types."""
         last = self.follow(path[:-1])
         if last is None or path[-1] not in last.children:
             return None
@@ -234,13 +242,13 @@ class Table:
         return target, target.query_types()
 
     def reachable(self, names: Collection[str]) -> set[str]:
-        """Return the tables that relations of these names lead to, at any depth."""
+        """Return the tables at the end of relations with these names, at any depth."""
         found: set[str] = set()
         todo = [self]
         while todo:
             table = todo.pop()
-            to_one = [one.table for name, one in table.relations.items() if name in names]
-            to_many = [one.table for name, one in table.children.items() if name in names]
+            to_one = [relation.table for name, relation in table.relations.items() if name in names]
+            to_many = [child.table for name, child in table.children.items() if name in names]
             new = {*to_one, *to_many} - found
             found |= new
             todo += [self.tables[name] for name in new]
@@ -256,34 +264,34 @@ class Table:
         )  # fmt: skip
 
 
-def linked(tables: Mapping[str, Table]) -> dict[str, Table]:
-    """Return tables that know each other, and of whose rows relations may find none."""
-    found: dict[str, Table] = {}
+def linked(tables: Mapping[str, SqlTable]) -> dict[str, SqlTable]:
+    """Return tables that refer to each other, with optional relations where rows may be hidden."""
+    found: dict[str, SqlTable] = {}
     for name, table in tables.items():
         relations = {
-            key: replace(one, optional=True, hides=not one.optional)
-            if tables[one.table].hides else one
-            for key, one in table.relations.items()
+            key: replace(relation, optional=True, hides=not relation.optional)
+            if tables[relation.table].hides else relation
+            for key, relation in table.relations.items()
         }  # fmt: skip
         found[name] = replace(table, relations=relations, tables=found)
     return found
 
 
 def lifted(
-    tables: Mapping[str, Table], *, scope: Collection[str] = (), access: Collection[str] = ()
-) -> Mapping[str, Table]:
-    """Return the tables as a step sees them that looks past the rules of some.
+    tables: Mapping[str, SqlTable], *, scope: Collection[str] = (), access: Collection[str] = ()
+) -> Mapping[str, SqlTable]:
+    """Return the tables as a step sees them that ignores some rules.
 
     Args:
-        scope: those whose every row counts.
-        access: those of which it may see and change each row.
+        scope: the tables whose every row counts.
+        access: the tables of which the step may see and change each row.
     """
     if not {*scope, *access} & tables.keys():
         return tables
     return linked({
         name: replace(
             table, rules=_lifted(table.rules, scope=name in scope, access=name in access),
-            relations={key: _as_declared(one) for key, one in table.relations.items()},
+            relations={key: _as_declared(relation) for key, relation in table.relations.items()},
         )
         for name, table in tables.items()
     })  # fmt: skip
@@ -310,7 +318,7 @@ def _value_type(kind: str, options: tuple[str, ...], *, nullable: bool, private:
 
 
 def _all_null(of: Type) -> Type:
-    """A relation may have no row: then all that is read through it is null."""
+    """Return a type in which everything is nullable: a relation may have no row."""
     if of.kind != "map" or of.fields is None:
         return of.or_null()
-    return map_of({name: _all_null(one) for name, one in of.fields.items()}, of.what)
+    return map_of({name: _all_null(type_) for name, type_ in of.fields.items()}, of.what)

@@ -7,7 +7,7 @@ such a name for the table itself with one more condition, so indexes serve it as
 
 from __future__ import annotations
 
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 from bbops.runtime.values.identifiers import quote
 
 _LONGEST = 50
@@ -18,14 +18,14 @@ class Visible:
 
     def __init__(self, schema: str = "") -> None:
         """Args: `schema` stands before the names of tables, where the statement has others too."""
-        self.found: dict[str, Table] = {}
+        self.found: dict[str, SqlTable] = {}
         self.schema = schema
 
-    def stored(self, table: Table) -> str:
+    def stored(self, table: SqlTable) -> str:
         """Return the name of all rows of a table."""
         return f"{self.schema}{quote(table.name)}"
 
-    def source(self, table: Table) -> str:
+    def source(self, table: SqlTable) -> str:
         """Return the name of the rows of a table that the statement sees."""
         if not (table.hides or table.computes):
             return self.stored(table)

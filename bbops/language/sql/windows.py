@@ -9,7 +9,7 @@ from bbops.language.sql.template import Template, seq
 from bbops.runtime.values.identifiers import quote
 
 
-def window(query: Parts, node: s.Call) -> Template:
+def window(query: Parts, node: s.FunctionCall) -> Template:
     """Return the place of a row among all that the query finds; null is last."""
     order, is_down = order_of(node.args[0])
     up, down = query.dialect.ways(nullable=True)

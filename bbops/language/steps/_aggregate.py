@@ -1,4 +1,4 @@
-"""`aggregate` and `distinct` of find: what is wrong with them, and the type of a row."""
+"""`aggregate` and `distinct` of find: their mistakes, and the type of a row."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bbops.language.expressions.types import INTEGER, NEVER, NUMBER, Type, conce
 from bbops.language.expressions.values import Bare, BareField, Broken, Expression
 from bbops.language.sql.parts import Joins
 from bbops.language.sql.query import Query
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.language.steps._checking import Checking, mark_of
 from bbops.language.steps._order import parse_order
 from bbops.language.steps._query import query_scope, report_column, try_sql
@@ -32,7 +32,7 @@ _ORDERED: Final = "number text datetime date"
 _TAKES: Final = {
     "countDistinct": _COMPARED, "sum": "number", "avg": "number", "min": _ORDERED, "max": _ORDERED,
 }  # fmt: skip
-"""The functions of a value, and what it may be."""
+"""The functions of a value, and the types of the value."""
 FUNCTIONS_OF: Final = {
     "count": "count(condition?) → integer", "countDistinct": "countDistinct(x) → integer",
     "sum": "sum(x, condition?) → number, 0 of nothing",
@@ -40,17 +40,17 @@ FUNCTIONS_OF: Final = {
     "min": "min(x, condition?) → the type of x, or null",
     "max": "max(x, condition?) → the type of x, or null",
 }  # fmt: skip
-"""The functions of `values`, each with how it is written and what it gives."""
+"""The functions of `values`, each with its syntax and its result."""
 _MOST: Final = {"count": 1, "countDistinct": 1}
 _VALUES: Final = (
     "a value is count(), count(condition), countDistinct(x), sum(x), avg(x), min(x) or max(x)"
 )
 GROUPS: Final = "groups"
-"""How the groups are called in SQL where `having` looks at them."""
+"""The alias of the groups in SQL for `having`."""
 
 
 class Aggregate(Model):
-    """What makes a group, what is computed for each group, and which groups count."""
+    """The columns of a group, its computed values, and the condition of the groups."""
 
     group_by: Annotated[Groups, PlainValidator(read_groups)] = Field(default_factory=Groups)
     values: Annotated[dict[VariableName, BareField], Field(min_length=1)]
@@ -58,12 +58,12 @@ class Aggregate(Model):
 
 
 def check_aggregate(
-    at: Checking, table: Table, given: Aggregate, facts: Facts, place: Mark | None
+    at: Checking, table: SqlTable, given: Aggregate, facts: Facts, place: Mark | None
 ) -> Type:  # fmt: skip
-    """Report what is wrong with an aggregate and return the type of a group.
+    """Report the mistakes of an aggregate and return the type of a group.
 
     Args:
-        facts: what is known of the rows.
+        facts: the facts about the rows.
     """
     found = check_groups(at, table, given.group_by, facts, "'groupBy'")
     scope, is_grouped = query_scope(at, table), bool(given.group_by.items)
@@ -84,9 +84,9 @@ def check_aggregate(
 
 
 def check_groups(
-    at: Checking, table: Table, groups: Groups, facts: Facts, what: str
+    at: Checking, table: SqlTable, groups: Groups, facts: Facts, what: str
 ) -> dict[str, Type]:  # fmt: skip
-    """Report what rows cannot be grouped by and return the type of each name."""
+    """Report expressions that rows cannot be grouped by and return the type of each name."""
     scope, found = query_scope(at, table), dict[str, Type]()
     for name, value in groups.items:
         if groups.is_list and name not in table.columns:
@@ -101,7 +101,7 @@ def check_groups(
 
 
 def _try_group(
-    at: Checking, scope: Scope, table: Table, name: str, value: Bare, what: str
+    at: Checking, scope: Scope, table: SqlTable, name: str, value: Bare, what: str
 ) -> None:  # fmt: skip
     if isinstance(value, Broken) or not at.is_sound(value):
         return
@@ -117,7 +117,7 @@ def _try_group(
         try_sql(at, value, query)
 
 
-def _query(scope: Scope, table: Table) -> Query:
+def _query(scope: Scope, table: SqlTable) -> Query:
     query = Query(table, scope, lambda _: ast.Constant(None), bare=True)
     query.joins = Joins(query.alias)
     return query
@@ -125,12 +125,12 @@ def _query(scope: Scope, table: Table) -> Query:
 
 # ---- values
 def _check_value(
-    at: Checking, scope: Scope, table: Table, value: Bare, place: Mark | None, *, grouped: bool
+    at: Checking, scope: Scope, table: SqlTable, value: Bare, place: Mark | None, *, grouped: bool
 ) -> Type:
     if isinstance(value, Broken):
         return at.value(value)
     node, place = value.node, mark_of(value) or place
-    if not isinstance(node, s.Call) or node.name not in {"count", *_TAKES}:
+    if not isinstance(node, s.FunctionCall) or node.name not in {"count", *_TAKES}:
         at.report(place, "aggregate", _VALUES)
         return INTEGER
     most, least = _MOST.get(node.name, 2), 0 if node.name == "count" else 1
@@ -143,7 +143,13 @@ def _check_value(
 
 
 def _check_call(
-    at: Checking, scope: Scope, table: Table, node: s.Call, place: Mark | None, *, grouped: bool
+    at: Checking,
+    scope: Scope,
+    table: SqlTable,
+    node: s.FunctionCall,
+    place: Mark | None,
+    *,
+    grouped: bool,
 ) -> Type:
     argument, condition = (
         None if part is None else Expression(part, place) for part in parts_of(node)
@@ -167,15 +173,15 @@ def _check_call(
     return result_of(node, of, always=grouped and condition is None)
 
 
-def parts_of(node: s.Call) -> tuple[s.Node | None, s.Node | None]:
-    """Return what a function of a value is asked of, and for which rows."""
+def parts_of(node: s.FunctionCall) -> tuple[s.Node | None, s.Node | None]:
+    """Return the value of an aggregate function, and the condition of its rows."""
     if node.name == "count":
         return None, node.args[0] if node.args else None
     return node.args[0], node.args[1] if len(node.args) > 1 else None
 
 
-def result_of(node: s.Call, of: Type, *, always: bool) -> Type:
-    """Return the type of `sum(x)` and its like; a value made of private ones is private.
+def result_of(node: s.FunctionCall, of: Type, *, always: bool) -> Type:
+    """Return the type of `sum(x)` and the like; the result of private values is private.
 
     Args:
         always: there is always a row.
@@ -197,7 +203,7 @@ def _check_having(
 ) -> None:  # fmt: skip
     if isinstance(having, Expression):
         for node in nodes(having.node):
-            if isinstance(node, s.Call) and node.name in {"count", *_TAKES}:
+            if isinstance(node, s.FunctionCall) and node.name in {"count", *_TAKES}:
                 message = "'having' compares names of 'groupBy' and 'values'"
                 hint = f"give '{node.name}(…)' a name in 'values', and write that name here"
                 at.scope.report(having.mark or place, node.start, "having", message, hint)
@@ -210,15 +216,15 @@ def _check_having(
 
 
 def _as_having(report: Report) -> Report:
-    """Return what reports an unknown name as one of the groups, not of a table."""
+    """Return a report that describes an unknown name as a missing group, not a column."""
     unknown = f"table '{GROUPS}' has no column"
 
-    def told(mark: Mark | None, offset: int, code: str, message: str, hint: str) -> None:
+    def report_group(mark: Mark | None, offset: int, code: str, message: str, hint: str) -> None:
         if code == "unknown-column" and message.startswith(unknown):
             code, message = "having", message.replace(unknown, "'aggregate' has no name")
         report(mark, offset, code, message, hint)
 
-    return told
+    return report_group
 
 
 def _nothing(_node: s.Node) -> ast.expr:
@@ -226,17 +232,18 @@ def _nothing(_node: s.Node) -> ast.expr:
 
 
 def groups_scope(scope: Scope, types: Mapping[str, Type]) -> Scope:
-    """Return the scope in which the names of groups and values stand bare."""
+    """Return the scope in which the names of groups and values are bare."""
     return scope.inside(GROUPS, types)
 
 
-def groups_table(types: Mapping[str, Type]) -> Table:
-    """Return the groups as a table that `having` asks."""
+def groups_table(types: Mapping[str, Type]) -> SqlTable:
+    """Return the groups as a table for the queries of `having`."""
     kinds = {"text": "string", "any": "json", "null": "json"}
     columns = {
-        name: Column(name, kinds.get(of.kind, of.kind), nullable=True) for name, of in types.items()
+        name: SqlColumn(name, kinds.get(of.kind, of.kind), nullable=True)
+        for name, of in types.items()
     }
-    return Table(GROUPS, columns, ())
+    return SqlTable(GROUPS, columns, ())
 
 
 # ---- order

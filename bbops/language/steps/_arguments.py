@@ -1,4 +1,4 @@
-"""What `call` and `enqueue` give a function: whether it fits what the function declares."""
+"""The arguments of `call` and `enqueue`, checked against the declarations of the function."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Arguments:
     """Checks the arguments of one step.
 
     Attributes:
-        at: where the step stands.
-        function: the one that is given them.
-        known: what it declares.
+        at: the step.
+        function: the name of the called function.
+        known: the signature of the function.
     """
 
     at: Checking
@@ -29,7 +29,7 @@ class Arguments:
     known: Signature
 
     def check(self, part: str, value: Value | None, of: Type) -> set[tuple[str, str, bool]]:
-        """Check `input`, `params` or `query`; return the private ones of its arguments."""
+        """Check `input`, `params` or `query`; return the private arguments."""
         place = mark_of(value) or self.step.place(part)
         if value is not None and of.kind not in {"map", "any", "null"}:
             self.at.report(place, "type", f"'{part}' needs a map, got {of}")
@@ -40,8 +40,10 @@ class Arguments:
             return {(part, name, of.holds_secret) for name in declared if of.hides}
         for name, wanted in declared.items():
             self._check_one(part, name, value, of.fields.get(name, of.rest), wanted)
-        given = {name: one for name, one in of.fields.items() if name in declared and one.hides}
-        return {(part, name, one.holds_secret) for name, one in given.items()}
+        given = {
+            name: field for name, field in of.fields.items() if name in declared and field.hides
+        }
+        return {(part, name, field.holds_secret) for name, field in given.items()}
 
     def _refuse_unknown(self, part: str, value: MapValue) -> None:
         declared = self.known.arguments[part].fields or {}

@@ -1,4 +1,4 @@
-"""What an event must hold for a job that waits, as far as its condition says so."""
+"""The part of a `wait` condition that an event must match."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ _GIVEN: Final = frozenset({"vars", "input", "params", "query"})
 
 
 def find_awaited(where: s.Node) -> s.Node | None:
-    """Return what a condition compares a part of the event with, if it fails without it.
+    """Return the value that a part of the event must equal, if the condition fails otherwise.
 
-    Computing it must not fail where the condition would not: it is the first comparison, or a
-    constant, or a name that is given.
+    Computing it must not fail if the condition would not: it is the first comparison, or a
+    constant, or a name with a value.
     """
-    for number, one in enumerate(_conjuncts(where)):
-        other = _compared(one)
+    for number, conjunct in enumerate(_conjuncts(where)):
+        other = _compared(conjunct)
         if other is not None and (number == 0 or _is_given(other)):
             return other
     return None
 
 
 def _compared(node: s.Node) -> s.Node | None:
-    """Return what a part of the event must be equal to."""
+    """Return the value that a comparison requires of a part of the event."""
     if not isinstance(node, s.Compare) or node.op != "==":
         return None
     sides = ((node.left, node.right), (node.right, node.left))
@@ -41,7 +41,7 @@ def _conjuncts(node: s.Node) -> Iterator[s.Node]:
 
 def _is_of_event(node: s.Node) -> bool:
     """Return whether a node is the payload, or a value in it as it arrived."""
-    while isinstance(node, s.Member | s.Index):
+    while isinstance(node, s.Member | s.ItemAccess):
         if isinstance(node, s.Member) and isinstance(node.of, s.Name):
             return node.of.name == "event" and node.name == "payload"
         node = node.of

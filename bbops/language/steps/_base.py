@@ -1,4 +1,4 @@
-"""What every step has in common, and how one is read from YAML."""
+"""The base class of all steps, and how a step is read from YAML."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bbops.base.model import Model
 from bbops.base.names import Duration, VariableName
 from bbops.base.registry import members
 from bbops.language.expressions.types import Type
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 from bbops.language.steps._checking import Checking, mark_of
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._ruled import Past
@@ -32,7 +32,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """Steps as YAML, and what a function of them returns. Shown in the docs, run as a test.
+    """Steps as YAML, and the result of a function with them. Shown in the docs, run as a test.
 
     Attributes:
         steps: the list of steps, in a project that has the table `notes` (id, title, done).
@@ -51,7 +51,7 @@ class Example:
 
 
 class Retry(Model):
-    """How often a step is tried in all, and how long it waits before it is tried again."""
+    """The number of attempts of a step, and the pauses between them."""
 
     attempts: Annotated[int, Field(ge=2, le=10)] = 3
     backoff: Duration = "1s"
@@ -64,9 +64,9 @@ class Step(Model):
     Attributes:
         leaves: it leaves the function as `return` does.
         waits: it may take time or fail for a while, so `timeout` and `retry` make sense.
-        fits_transaction: it does nothing that a rollback does not undo.
-        sleeps: it ends the run of a job, which goes on later.
-        keeps_rules: it keeps to the rules of tables; any other step is refused where they are.
+        fits_transaction: a rollback undoes all of its effects.
+        sleeps: it ends the run of a job, which continues later.
+        keeps_rules: it obeys the rules of tables; any other step is refused for tables with rules.
     """
 
     title: ClassVar[str]
@@ -88,7 +88,7 @@ class Step(Model):
 
     @model_validator(mode="after")
     def check_patience(self) -> Self:
-        """Refuse `timeout` and `retry` where they mean nothing."""
+        """Refuse `timeout` and `retry` on steps without a use for them."""
         if self.retry is not None and self.blocks():
             hint = "put its steps into a function, and retry the 'call'"
             raise PydanticCustomError("retry", "a step with steps inside has no 'retry'",
@@ -99,12 +99,12 @@ class Step(Model):
 
     @property
     def mark(self) -> Mark | None:
-        """Where the step begins."""
+        """The place of the step's beginning."""
         return self._mark
 
     @property
     def action_mark(self) -> Mark | None:
-        """Where its action stands."""
+        """The place of its action."""
         return self._action_at or self._mark
 
     @property
@@ -115,27 +115,27 @@ class Step(Model):
 
     @property
     def past(self) -> Past:
-        """The rules of tables that it looks past."""
-        given = [one for one in vars(self).values() if isinstance(one, Model)]
-        for one in given:
-            if hasattr(one, "bypass_access"):
-                return Past(one.unscoped, one.bypass_access)  # type: ignore[attr-defined]
+        """The rules of tables that it ignores."""
+        given = [model for model in vars(self).values() if isinstance(model, Model)]
+        for parameters in given:
+            if hasattr(parameters, "bypass_access"):
+                return Past(parameters.unscoped, parameters.bypass_access)  # type: ignore[attr-defined]
         return Past()
 
-    def seen(self, tables: Mapping[str, Table]) -> Mapping[str, Table]:
-        """Return the tables with the rules that hold for this step."""
+    def seen(self, tables: Mapping[str, SqlTable]) -> Mapping[str, SqlTable]:
+        """Return the tables with the rules that apply to this step."""
         return self.past.seen(tables)
 
     def line(self, flow: Flow) -> ast.expr:
-        """Return the code of where the step stands, such as `functions/greet.yaml:4`."""
+        """Return the code of the step's place, such as `functions/greet.yaml:4`."""
         return ast.Constant(f"{flow.name}:{self.mark.line if self.mark else 1}")
 
     def place(self, key: str) -> Mark | None:
-        """Return where the value of a parameter stands, or of a key beside the action."""
+        """Return the place of a parameter's value, or of a key beside the action."""
         return self._places.get(key)
 
     def key_place(self, key: str) -> Mark | None:
-        """Return where the name of a parameter stands."""
+        """Return the place of a parameter's name."""
         return self._keys.get(key)
 
     def check(self, at: Checking) -> Type:
@@ -147,7 +147,7 @@ class Step(Model):
         raise NotImplementedError
 
     def whole_code(self, flow: Flow) -> list[ast.stmt]:
-        """Return the step's code with what `timeout` and `retry` put around it."""
+        """Return the step's code inside of the code of `timeout` and `retry`."""
         with flow.seeing(self.seen(flow.tables)):
             code = self.code(flow)
         if self.timeout is not None:
@@ -155,26 +155,26 @@ class Step(Model):
         return self.again(flow, code)
 
     def again(self, flow: Flow, code: list[ast.stmt]) -> list[ast.stmt]:
-        """Return code with what `retry` puts around it."""
+        """Return code inside of the code of `retry`."""
         if self.retry is None:
             return code
         again = self.retry
         return flow.repeated(again.attempts, seconds(again.backoff), again.factor, code)
 
     def is_streamed(self) -> bool:
-        """Return whether `return: { stream: … }` can send what it gives piece by piece."""
+        """Return whether `return: { stream: … }` can stream its result."""
         return False
 
     def stream_seconds(self) -> float:
-        """Return how long all pieces may take."""
+        """Return how long the whole stream may take."""
         return 0.0
 
     def stream_code(self, flow: Flow, name: str) -> list[ast.stmt]:
-        """Return the code that begins the step, and keeps what comes piece by piece as `name`."""
+        """Return the code that begins the step and stores its stream as `name`."""
         raise NotImplementedError
 
     def repeats(self) -> bool:
-        """Return whether it may be done again where nobody knows if it was done."""
+        """Return whether it may run again after an attempt with an unknown outcome."""
         return True
 
     def blocks(self) -> Sequence[Sequence[Step]]:
@@ -182,7 +182,7 @@ class Step(Model):
         return ()
 
     def calls(self) -> Sequence[str]:
-        """Return the functions that this step runs by itself."""
+        """Return the functions that this step calls."""
         return ()
 
     def starts(self) -> Sequence[str]:
@@ -199,7 +199,7 @@ class Step(Model):
 
 
 def every_step(steps: Iterable[Step]) -> Iterator[Step]:
-    """Yield steps and those inside them, at any depth."""
+    """Yield steps and the steps inside them, at any depth."""
     for step in steps:
         yield step
         for block in step.blocks():
@@ -243,19 +243,19 @@ def step_kinds() -> dict[str, type[Step]]:
 
 
 def find_step_kind(key: str) -> type[Step] | None:
-    """Return the step kind of a key; `email.sendEmail` is made when it is first asked for."""
+    """Return the step kind of a key; `email.sendEmail` is made on its first use."""
     found = step_kinds().get(key)
     if found is None and "." in key:
-        found = next(filter(None, (one.find(key) for one in _added)), None)
+        found = next(filter(None, (added.find(key) for added in _added)), None)
     return found
 
 
 @dataclass(frozen=True)
 class Added:
-    """Step kinds of a room above this one.
+    """Step kinds of a package above this one.
 
     Attributes:
-        find: returns the kind of a key; None where there is none.
+        find: returns the kind of a key; None for an unknown key.
         keys: returns the keys of all kinds whose key begins with a name and a dot.
     """
 
@@ -267,7 +267,7 @@ _added: list[Added] = []
 
 
 def add_steps(added: Added) -> None:
-    """Let `find_step_kind` find these, too; for the room that has them, when it is imported."""
+    """Register step kinds with `find_step_kind`; their package calls this when it is imported."""
     _added.append(added)
 
 
@@ -289,14 +289,14 @@ def read_step(data: Any) -> Step:
     if not actions:
         raise _unknown_step(data, kinds)
     kind = find_step_kind(actions[0])
-    assert kind is not None  # noqa: S101 - it is one of the actions
+    assert kind is not None  # noqa: S101 - the key is one of the actions
     step = kind.model_validate(data)
     if isinstance(data, Map):
         inner = data[actions[0]]
         places = inner.values_at if isinstance(inner, Map) else {}
         step._mark, step._places = data.mark, {**data.values_at, **places}  # noqa: SLF001 - ours
-        step._action_at = data.keys_at.get(actions[0])  # noqa: SLF001 - ours
-        named = next((one for one in (inner, *data.values()) if isinstance(one, Map)), None)
+        step._action_at = data.keys_at.get(actions[0])  # noqa: SLF001 - own class
+        named = next((node for node in (inner, *data.values()) if isinstance(node, Map)), None)
         step._keys = named.keys_at if named is not None else {}  # noqa: SLF001 - ours
     return step
 
@@ -307,7 +307,7 @@ def _unknown_step(data: dict[str, Any], kinds: Mapping[str, object]) -> Pydantic
         return PydanticCustomError("step", "this step has no action, such as 'find' or 'return'")
     name = unknown[0]
     if "." in name:
-        kinds = dict.fromkeys(key for one in _added for key in one.keys(name.partition(".")[0]))
+        kinds = dict.fromkeys(key for added in _added for key in added.keys(name.partition(".")[0]))
     usual = _USUAL_STEPS.get(name.lower(), "")
     meant = usual if usual in kinds else find_nearest(name, kinds)
     listed = "steps are: " + ", ".join(list(kinds)[:40])
@@ -318,7 +318,7 @@ def _unknown_step(data: dict[str, Any], kinds: Mapping[str, object]) -> Pydantic
 
 
 def read_static(data: Any) -> Text:
-    """Return the text of a field that takes no expressions."""
+    """Return the text of a field without expressions."""
     if not isinstance(data, str) or not data:
         raise PydanticCustomError("string_type", "expected text")
     if "${" in data:
@@ -327,7 +327,7 @@ def read_static(data: Any) -> Text:
 
 
 Static = Annotated[Text, PlainValidator(read_static)]
-"""A text without expressions that knows where it stands."""
+"""A text without expressions, with its place."""
 
 Steps = Annotated[
     list[Annotated[SerializeAsAny[Step], PlainValidator(read_step)]], Field(min_length=1)

@@ -1,4 +1,4 @@
-"""A statement whose parameters are made by the code of the function that it stands in."""
+"""A statement whose parameters are computed by the code of its function."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bbops.language.expressions.scope import Scope
 from bbops.language.sql.computed import computed_sql
 from bbops.language.sql.dialect import Dialect, Slot
 from bbops.language.sql.query import Query
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 
 
 class Makes(Protocol):
-    """The code of a function, as far as a statement in it asks."""
+    """The code of a function, as a statement in it uses it."""
 
     @property
     def dialect(self) -> Dialect: ...
@@ -25,10 +25,10 @@ class Makes(Protocol):
 
 
 class BoundQuery(Query):
-    """A Query whose parameters are made by the flow it stands in."""
+    """A Query whose parameters are computed by its flow."""
 
     def __init__(
-        self, table: Table, scope: Scope, emitter: Emitter, *, bare: bool, flow: Makes
+        self, table: SqlTable, scope: Scope, emitter: Emitter, *, bare: bool, flow: Makes
     ) -> None:
         super().__init__(table, scope, emitter.node, bare=bare, dialect=flow.dialect)
         self.emitter, self.flow = emitter, flow
@@ -38,10 +38,10 @@ class BoundQuery(Query):
             return self.host(node)
         if slot.binder == "bind_form" and isinstance(node, s.Literal):
             return ast.Constant(constant_form(node, slot.given[0]))
-        given = [ast.Constant(one) for one in slot.given]
+        given = [ast.Constant(argument) for argument in slot.given]
         return ast.Call(self.flow.row_code(slot.binder), [self.host(node), *given], [])
 
-    def compute(self, table: Table, name: str, alias: str) -> str:
+    def compute(self, table: SqlTable, name: str, alias: str) -> str:
         return computed_sql(table, name, self.dialect, alias)
 
     def decided(self, node: Node) -> ast.expr:

@@ -1,4 +1,4 @@
-"""What a step may ask while it is checked: types, mistakes, the paths through the steps."""
+"""The check of a step: types, mistakes, and the paths through the steps."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Protocol
 from bbops.base.diagnostics import suggest_resource
 from bbops.base.names import moved_hint
 from bbops.language.expressions.check import check_condition, check_value, refuse_null
-from bbops.language.expressions.known import Facts, Known, rejoined
+from bbops.language.expressions.known import Facts, FlowFacts, rejoined
 from bbops.language.expressions.narrow import Outcomes
 from bbops.language.expressions.nodes import relations_in
 from bbops.language.expressions.scope import SIGNED_IN, Report, Scope
@@ -27,10 +27,10 @@ from bbops.language.expressions.types import (
     mistaken,
 )
 from bbops.language.expressions.values import Bare, Expression, ListValue, MapValue, Value
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 from bbops.language.steps._notes import Notes, Round
 from bbops.language.steps._own_actions import OwnAction
-from bbops.language.steps._ruled import Asking, Kept, check_kept, keep_rules
+from bbops.language.steps._ruled import RuleCaller, RuledStep, check_kept, keep_rules
 from bbops.language.steps._surroundings import (
     SentWebhook,
     Signature,
@@ -40,7 +40,7 @@ from bbops.runtime.http.headers import can_set
 from bbops.source.yaml.document import Mark, Text
 
 MOST_TRIES = 4
-"""Rounds of a loop after which a variable whose type still changes is `any`."""
+"""The rounds of a loop after which a variable with a changing type becomes `any`."""
 
 _WORDS = {
     "integer": "a whole number", "number": "a number", "boolean": "true or false", "map": "a map",
@@ -50,35 +50,35 @@ _WORDS = {
 Mistake = tuple[Mark | None, int, str, str, str]
 
 
-class Checked(Kept, Protocol):
-    """A step, seen from its check."""
+class Checked(RuledStep, Protocol):
+    """A step as its check sees it."""
 
     @property
     def as_(self) -> str | None: ...
-    def seen(self, tables: Mapping[str, Table]) -> Mapping[str, Table]: ...
+    def seen(self, tables: Mapping[str, SqlTable]) -> Mapping[str, SqlTable]: ...
     def check(self, at: Checking) -> Type: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Checking:
-    """What a step may ask while it is checked.
+    """The context of a step's check.
 
     Attributes:
-        answers: a `return` reaches a client; not in a function that is only called.
-        why_whole: why its answer cannot go on as a stream; empty where it can.
+        answers: a `return` reaches a client; false in a function that is only called.
+        why_whole: the reason why its answer cannot be a stream; empty if it can.
         topics, webhooks: each file in realtime/ and webhooks/ by its name.
-        payloads: for an event the types that the functions of its triggers take.
+        payloads: the types that the functions of an event's triggers accept, by event.
         channels: the authentication of each channel.
         user: the type of a user's id.
-        addons: the steps of each addon of the project's own, by their names behind the dot.
-        inline: the endpoints that have steps of their own.
-        asking: who asks, as the rules of tables read it.
-        ruled: the tables with rules that the step has asked for.
-        used: all tables that it has asked for.
+        addons: the steps of each addon of the project's own, by their names after the dot.
+        inline: the endpoints with steps of their own.
+        asking: the caller, as the rules of tables read it.
+        ruled: the tables with rules that the step uses.
+        used: all tables that the step uses.
     """
 
     scope: Scope
-    tables: Mapping[str, Table]
+    tables: Mapping[str, SqlTable]
     functions: Mapping[str, Signature]
     step: Mark | None
     broken: frozenset[tuple[str, str]] = frozenset()
@@ -92,20 +92,20 @@ class Checking:
     user: Type = TEXT
     addons: Mapping[str, Mapping[str, OwnAction]] = field(default_factory=dict)
     inline: Container[str] = ()
-    asking: Asking = field(default_factory=Asking)
+    asking: RuleCaller = field(default_factory=RuleCaller)
     ruled: set[str] = field(default_factory=set)
     used: set[str] = field(default_factory=set)
 
     def report(self, at: Mark | None, code: str, message: str, hint: str = "") -> None:
-        """Take a mistake at `at`, or at the step."""
+        """Report a mistake at `at`, or at the step."""
         self.scope.report(at or self.step, 0, code, message, hint)
 
     def value(self, value: Value | None, *, within: Scope | None = None) -> Type:
-        """Check a value and return its type; one that was left out is `any`."""
+        """Check a value and return its type; a missing value is `any`."""
         return ANY if value is None else check_value(value, within or self.scope)
 
     def need_signing_key(self) -> None:
-        """Refuse a step that signs tokens where the project has nothing to sign with."""
+        """Refuse a step that signs tokens if the project has no signing key."""
         if "no-auth" in self.scope.missing:
             self.report(
                 None, "no-signing-key", "project.yaml has no 'auth'", self.scope.missing["no-auth"]
@@ -118,7 +118,7 @@ class Checking:
         """Check a value that must be of one of the `kinds`; with `null` it may be null too.
 
         Args:
-            what: what needs it, as the message says it.
+            what: the subject of the message.
         """
         if value is None:
             return ANY
@@ -128,7 +128,7 @@ class Checking:
         self, value: Value, of: Type, kinds: str, what: str, place: Mark | None, *,
         null: bool = False,
     ) -> Type:  # fmt: skip
-        """Do what `need` does with a value that was checked before."""
+        """Check a value that has a type already, as `need` does."""
         words = kinds.split()
         if any(fits(of, kind) for kind in words):
             return of if null else self.refuse_null(value, of, what, place)
@@ -140,23 +140,23 @@ class Checking:
     def refuse_null(
         self, value: Value, of: Type, what: str, place: Mark | None, cure: str = ""
     ) -> Type:
-        """Report a checked value of which null is possible, and return what it then is."""
+        """Report a checked value that may be null, and return its type without null."""
         if may_be_null(of) and value.mark is None:
             value = replace(value, mark=place or self.step)
         return refuse_null(value, of, self.scope, what, cure)
 
     def is_sound(self, expression: Expression) -> bool:
-        """Return whether checking an expression reported nothing."""
+        """Return whether the check of an expression found no mistakes."""
         return id(expression.node) not in self.scope.wrong
 
     def is_clear(self, condition: Bare) -> bool:
-        """Return whether it is known what a checked condition proves."""
+        """Return whether the facts of a checked condition are known."""
         return isinstance(condition, Expression) and id(condition.node) not in self.scope.unclear
 
     def condition(
         self, expression: Bare, place: Mark | None, *, within: Scope | None = None
     ) -> Outcomes:
-        """Check an expression that must be true or false; return what it proves either way."""
+        """Check an expression that must be true or false; return the facts of both outcomes."""
         if isinstance(expression, Expression):
             if expression.mark is None:
                 expression = replace(expression, mark=place)
@@ -165,7 +165,7 @@ class Checking:
         return {}, {}
 
     def set(self, name: str, of: Type, place: Mark | None) -> None:
-        """Record that this step sets `vars.<name>`; `place` is where the name stands."""
+        """Record that this step sets `vars.<name>`; `place` is the place of the name."""
         if name in SIGNED_IN:
             message = f"'vars.{name}' is {SIGNED_IN[name]}"
             self.report(None, "reserved-name", message, "rename it")
@@ -176,7 +176,7 @@ class Checking:
         self.scope.known.set(name, of)
 
     def public(self, value: Value | None, what: str) -> Type:
-        """Check a value that leaves the server: it may hold nothing private, at any depth."""
+        """Check a value that leaves the server: it may contain nothing private, at any depth."""
         if isinstance(value, MapValue):
             return map_of({name: self.public(item, what) for name, item in value.items})
         if isinstance(value, ListValue):
@@ -191,7 +191,7 @@ class Checking:
         return found
 
     def headers(self, value: Value | None, what: str) -> None:
-        """Check the headers of an answer: names it may set, texts, nothing private."""
+        """Check the headers of an answer: allowed names, texts, nothing private."""
         found = self.public(value, what)
         for name, item in value.items if isinstance(value, MapValue) else ():
             of = (found.fields or {}).get(name, ANY)
@@ -204,7 +204,7 @@ class Checking:
                 )  # fmt: skip
 
     def steps(self, steps: Sequence[Checked]) -> None:
-        """Check a list of steps in order; each sees what the ones before it set."""
+        """Check a list of steps in order; each sees the variables of the steps before it."""
         was_ended = False
         for step in steps:
             if self.scope.known.ended and not was_ended:
@@ -216,10 +216,10 @@ class Checking:
                     f"the steps before it always {leave}",
                 )  # fmt: skip
             self.scope.known.ended = False
-            self.one(step)
+            self.check_step(step)
         self.scope.known.ended |= was_ended
 
-    def one(self, step: Checked) -> None:
+    def check_step(self, step: Checked) -> None:
         tables = step.seen(self.tables)
         inner = replace(self, step=step.mark or self.step, tables=tables, ruled=set(), used=set())
         found = step.check(inner)
@@ -238,12 +238,16 @@ class Checking:
         self.scope.known.ended = True
 
     def branch(
-        self, steps: Sequence[Checked], facts: Facts | None = None, *, start: Known | None = None
-    ) -> Known:
-        """Check steps that may run, from here or from `start`; return what is known at their end.
+        self,
+        steps: Sequence[Checked],
+        facts: Facts | None = None,
+        *,
+        start: FlowFacts | None = None,
+    ) -> FlowFacts:
+        """Check steps that may run, from here or from `start`; return the facts at their end.
 
         Args:
-            facts: what is also known where they run.
+            facts: additional facts at their start.
         """
         before = self.scope.known
         self.scope.known = (start or before).copy(facts)
@@ -251,14 +255,14 @@ class Checking:
         end, self.scope.known = self.scope.known, before
         return end
 
-    def rejoin(self, *ends: tuple[str, Known]) -> None:
-        """Go on where paths meet: (words that say which path sets a variable, its end) of each."""
+    def rejoin(self, *ends: tuple[str, FlowFacts]) -> None:
+        """Continue after paths meet: each is (words for the path of a variable, its end)."""
         self.scope.known = rejoined(ends)
 
-    def may_stop(self, names: Sequence[str], why: str) -> Known:
-        """Return what is known when something has set some of these variables, or none of them.
+    def may_stop(self, names: Sequence[str], why: str) -> FlowFacts:
+        """Return the facts after any number of steps has set some of these variables.
 
-        A variable has any of the types that it had so far: for steps that run after a failure.
+        A variable has any of its types so far: for steps that run after a failure.
         """
         found = self.scope.known.copy()
         for name in names:
@@ -271,17 +275,17 @@ class Checking:
     def repeat(self, body: Callable[[], None], names: Sequence[str], why: str, key: int) -> None:
         """Check a body that runs any number of times and sets these variables.
 
-        What it is checked with holds in every round: rounds are tried until nothing changes, and
-        only the mistakes of the last one count.
+        Its facts hold in every round: rounds are tried until nothing changes, and only the
+        mistakes of the last one count.
 
         Args:
-            why: for the hint about a variable that is set nowhere else.
+            why: the hint for a variable that is set nowhere else.
             key: the loop's identity.
         """
         scope, report, before = self.scope, self.scope.report, self.scope.known
         start = before.copy()
         start.may_lack(names, why)
-        if key in self.notes.rounds:  # inside another loop: what held in an earlier try
+        if key in self.notes.rounds:  # inside another loop: the facts of an earlier try
             start = _meeting(start, self.notes.rounds[key], why)
         found: list[Mistake] = []
         end = before
@@ -302,17 +306,17 @@ class Checking:
 
     @contextmanager
     def within(self, around: Round | str) -> Iterator[None]:
-        """While it lasts, steps stand in a loop's round, or in what no loop is left out of."""
+        """Run the block inside of a loop's round, or of a step that loops cannot leave."""
         self.notes.around.append(around)
         yield
         self.notes.around.pop()
 
-    # ---- what is around
-    def table(self, name: Text, *operations: str) -> Table | None:
-        """Return the table of that name, or report that there is none.
+    # ---- surroundings
+    def table(self, name: Text, *operations: str) -> SqlTable | None:
+        """Return the table of that name, or report that it does not exist.
 
         Args:
-            operations: what the step does with its rows, beside reading them.
+            operations: the step's operations on its rows, apart from reading.
         """
         self.notes.reads.add(("table", str(name)))
         found = self.tables.get(name)
@@ -325,7 +329,7 @@ class Checking:
             self.keep_rules(found, "read", *operations)
         return found
 
-    def follows(self, table: Table, expression: Bare) -> None:
+    def follows(self, table: SqlTable, expression: Bare) -> None:
         """Note the tables that a query's expression reads through relations."""
         if isinstance(expression, Expression):
             self.reads(table.reachable(set(relations_in(expression.node, self.scope.roots))))
@@ -337,8 +341,8 @@ class Checking:
             if name in self.tables:
                 self.keep_rules(self.tables[name], "read")
 
-    def keep_rules(self, table: Table, *operations: str) -> None:
-        """Check the rules that a step must keep to, for who asks there."""
+    def keep_rules(self, table: SqlTable, *operations: str) -> None:
+        """Check the rules that apply to a step, for its callers."""
         self.used.add(table.name)
         if table.rules is not None:
             self.ruled.add(table.name)
@@ -346,7 +350,7 @@ class Checking:
             self.notes.reads.update(("table", name) for name in reads)
 
     def function(self, name: Text) -> Signature | None:
-        """Return the signature of the function of that name, or report that there is none."""
+        """Return the signature of the function of that name, or report that it does not exist."""
         self.notes.reads.add(("function", str(name)))
         found = self.functions.get(name)
         if found is None and ("functions", name) not in self.broken:
@@ -365,12 +369,12 @@ def _collector(found: list[Mistake]) -> Report:
     return collect
 
 
-def _meeting(start: Known, end: Known, why: str) -> Known:
+def _meeting(start: FlowFacts, end: FlowFacts, why: str) -> FlowFacts:
     found = rejoined([("", start), (why, end)])
-    found.blamed = start.blamed  # else the mistakes of one try would be missing in the next
+    found.blamed = start.blamed  # otherwise the next try would miss the mistakes of this one
     return found
 
 
 def mark_of(text: object) -> Mark | None:
-    """Return where a text or value stands, if it came from a file."""
+    """Return the place of a text or value, if it came from a file."""
     return getattr(text, "mark", None)

@@ -19,12 +19,12 @@ from bbops.language.steps._union import UnionPart, first_table
 def _table_or_union(schema: dict[str, Any]) -> None:
     schema["required"] = [name for name in schema.get("required", ()) if name != "table"]
     schema["anyOf"] = [
-        {"required": [one], "properties": {one: {}}} for one in ("table", "union")
+        {"required": [key], "properties": {key: {}}} for key in ("table", "union")
     ]  # fmt: skip
 
 
 class FindParameters(Model):
-    """Which rows, which columns, in which order, how many."""
+    """The rows, their columns, their order and their number."""
 
     model_config = ConfigDict(json_schema_extra=_table_or_union)
 
@@ -46,7 +46,7 @@ class FindParameters(Model):
     @model_validator(mode="before")
     @classmethod
     def take_first_table(cls, data: Any) -> Any:
-        """Take the table of the first part of `union`, which stands in the place of `table`."""
+        """Take the table from the first part of `union`, which replaces `table`."""
         if isinstance(data, dict) and "table" not in data and data.get("union"):
             table = first_table(data["union"])
             return data if table is None else {**data, "table": table}

@@ -1,4 +1,4 @@
-"""What a step may ask while it is turned into code: expressions, names, queries, blocks.
+"""The code of a function under construction: expressions, names, queries and blocks.
 
 Code is Python text with holes: `flow.run("await run.sleep(length)", length=…)`. A hole takes an
 AST, statements (`BODY` alone), or `module:name` for the linker. Only such text has attributes.
@@ -21,7 +21,7 @@ from bbops.language.sql.query import Query
 from bbops.language.sql.ruled import with_visible
 from bbops.language.sql.sqlite import SQLITE
 from bbops.language.sql.template import Template
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.language.steps._bound_query import BoundQuery
 from bbops.language.steps._own_actions import OwnAction
 from bbops.runtime.data.statements import Statement
@@ -31,7 +31,7 @@ Hole = ast.expr | list[ast.stmt] | str
 
 
 class Coded(Protocol):
-    """A step, seen from its code."""
+    """A step as its code generator sees it."""
 
     @property
     def mark(self) -> Mark | None: ...
@@ -39,20 +39,20 @@ class Coded(Protocol):
 
 
 class Flow:
-    """Collects the code of one function and what the linker must give it."""
+    """Collects the code of one function and the objects that the linker must provide."""
 
     def __init__(
-        self, name: str, scope: Scope, tables: Mapping[str, Table], *, home: str = "",
+        self, name: str, scope: Scope, tables: Mapping[str, SqlTable], *, home: str = "",
         variables: Sequence[str], exports: bool, dialect: Dialect = SQLITE,
         is_durable: bool = False, actions: Mapping[str, OwnAction] | None = None,
     ) -> None:  # fmt: skip
-        """Make an empty one.
+        """Make an empty flow.
 
         Args:
             actions: the steps of the project's own addons, by their keys.
-            home: the file of a function of its name, which names what clients keep of it.
-            exports: what it sets is kept for the functions after it (middleware).
-            is_durable: a job runs it: it says which step it has come to.
+            home: the file of a function of its name, a key for values that clients keep.
+            exports: the variables it sets are kept for the functions after it (middleware).
+            is_durable: a job runs it, so it records each step that it reaches.
         """
         self.dialect, self.is_durable, self.actions = dialect, is_durable, actions or {}
         self.arrivals: dict[str, int] = {}
@@ -69,11 +69,11 @@ class Flow:
         self.temporaries = 0
         self.replaced_roots: dict[str, ast.expr] = {}
         self.caught = ""
-        """The name of the exception that a `catch` has."""
+        """The name of the exception in a `catch`."""
 
     # ---- Names, for the emitter
     def root(self, name: str) -> ast.expr:
-        """Return the code that reads a root such as `input`; `host` is the run's doors."""
+        """Return the code that reads a root such as `input`; `host` is the run's `Host`."""
         if name in self.replaced_roots:
             return self.replaced_roots[name]
         self.roots.add(name)
@@ -81,7 +81,7 @@ class Flow:
 
     @contextmanager
     def instead(self, **roots: ast.expr) -> Iterator[None]:
-        """While it lasts, these roots are read by other code: `error`, a transaction's `host`."""
+        """Read these roots by other code in the block: `error`, a transaction's `host`."""
         before, self.replaced_roots = self.replaced_roots, {**self.replaced_roots, **roots}
         yield
         self.replaced_roots = before
@@ -100,11 +100,11 @@ class Flow:
         return load("now_")
 
     def row_code(self, name: str) -> ast.expr:
-        """Return the code of a function that knows how the database keeps values."""
+        """Return the code of a function that converts stored values."""
         return self.use(f"{self.dialect.rows}:{name}")
 
     def use(self, target: str) -> ast.expr:
-        """Return the code of something that the linker gives."""
+        """Return the code of an object that the linker provides."""
         module, _, attribute = target.partition(":")
         name = f"{module.rpartition('.')[2]}__{attribute}"
         self.uses[name] = target
@@ -112,7 +112,7 @@ class Flow:
 
     # ---- expressions
     def value(self, value: Value | None) -> ast.expr:
-        """Return the code of a value; null where it was left out."""
+        """Return the code of a value; null for a missing one."""
         return ast.Constant(None) if value is None else self.emitter.value(value)
 
     def type_of(self, value: Expression) -> Type:
@@ -120,12 +120,12 @@ class Flow:
         return self.emitter.scope.type_of(value.node)
 
     def html(self, value: Value, escape: str = "filter:escapeHtml") -> ast.expr:
-        """Return the code of a value as HTML: what its expressions give is escaped."""
+        """Return the code of a value as HTML: the results of its expressions are escaped."""
         return self.emitter.html(value, escape)
 
     def condition(self, bare: Bare) -> ast.expr:
         """Return the code of a condition."""
-        assert isinstance(bare, Expression)  # noqa: S101 - checked before
+        assert isinstance(bare, Expression)  # noqa: S101 - the check has tested it
         return self.emitter.condition(bare)
 
     def bare(self, bare: Bare) -> ast.expr:
@@ -146,11 +146,11 @@ class Flow:
     def expression(self, text: str, /, **holes: Hole) -> ast.expr:
         """Return Python text that is one expression."""
         (statement,) = self.run(text, **holes)
-        assert isinstance(statement, ast.Expr)  # noqa: S101 - the text stands in a step's file
+        assert isinstance(statement, ast.Expr)  # noqa: S101 - a text of a step's file
         return statement.value
 
     def store(self, variable: str | None, value: ast.expr) -> list[ast.stmt]:
-        """Return the code that sets `vars.<variable>`, or only computes where there is none."""
+        """Return the code that sets `vars.<variable>`, or only computes without a variable."""
         if variable is None:
             return [ast.Expr(value)]
         out: list[ast.stmt] = [ast.Assign([ast.Name(self.variables[variable], ast.Store())], value)]
@@ -159,18 +159,18 @@ class Flow:
         return out
 
     def block(self, steps: Sequence[Coded]) -> list[ast.stmt]:
-        """Return the code of steps in order; each line is that of its step in the YAML."""
+        """Return the code of steps in order; each line number is the step's line in the YAML."""
         out: list[ast.stmt] = []
         for step in steps:
-            out += self.one(step)
+            out += self.step_code(step)
         return out
 
-    def one(self, step: Coded) -> list[ast.stmt]:
+    def step_code(self, step: Coded) -> list[ast.stmt]:
         code = [*self.arrive(step), *self.at_one_time(lambda: step.whole_code(self))]
         return self.placed(code, step.mark)
 
     def placed(self, code: list[ast.stmt], at: Mark | None) -> list[ast.stmt]:
-        """Return code whose lines are that of a step, where they are not one inside it."""
+        """Return code with a step's line, except for the lines of steps inside it."""
         for node in (node for statement in code for node in ast.walk(statement)):
             if isinstance(node, ast.stmt | ast.expr | ast.arg) and not hasattr(node, "lineno"):
                 node.lineno = node.end_lineno = _line_of(node) or (at.line if at else 1)
@@ -178,7 +178,7 @@ class Flow:
         return code
 
     def arrive(self, step: Coded) -> list[ast.stmt]:
-        """Return the code by which a job says that it has come to a step: by file and line."""
+        """Return the code by which a job records the step that it has reached, by file and line."""
         if not self.is_durable:
             return []
         place = f"{self.name}:{step.mark.line if step.mark else 0}"
@@ -210,17 +210,17 @@ class Flow:
     def apart(self, variables: Iterable[str], code: list[ast.stmt]) -> tuple[str, list[ast.stmt]]:
         """Return the name and the code of a function inside this one, which sets variables."""
         name = self.temporary()
-        shared = ", ".join(dict.fromkeys(self.variables[one] for one in variables))
+        shared = ", ".join(dict.fromkeys(self.variables[variable] for variable in variables))
         head = f"    nonlocal {shared}\n" if shared else ""
         return name, self.run(f"async def {name}():\n{head}    BODY", BODY=code)
 
     def temporary(self) -> str:
-        """Return a Python name that nothing else has."""
+        """Return an unused Python name."""
         self.temporaries += 1
         return f"t_{self.temporaries}"
 
     def in_time(self, length: float, code: list[ast.stmt], *, repeats: bool) -> list[ast.stmt]:
-        """Return code that fails when it takes longer; it `repeats` however far it came."""
+        """Return code with a time limit; with `repeats` a retry is safe at any point."""
         only = "" if repeats else ", repeats=False"
         return self.run(
             f"async with limit(length{only}):\n    BODY",
@@ -230,7 +230,7 @@ class Flow:
     def repeated(
         self, most: int, backoff: float, factor: float, code: list[ast.stmt]
     ) -> list[ast.stmt]:
-        """Return code that is run again, at most `most` times, while it fails in passing."""
+        """Return code that is retried, at most `most` times, after temporary failures."""
         tries, error = self.temporary(), self.temporary()
         return self.run(
             f"{tries} = attempts({most}, {backoff}, {factor})\n"
@@ -242,15 +242,15 @@ class Flow:
         )
 
     def settled(self, variables: Iterable[str], code: list[ast.stmt]) -> list[ast.stmt]:
-        """Return code of a transaction that is run again where another one came between.
+        """Return the code of a transaction that is retried after a conflict with another one.
 
         Args:
-            variables: those that it sets; each attempt begins with what they were before.
+            variables: the variables that it sets; each attempt begins with their old values.
         """
         if not self.dialect.meets_others:
             return code
         tries, error, before = self.temporary(), self.temporary(), self.temporary()
-        names = [self.variables[one] for one in dict.fromkeys(variables)]
+        names = [self.variables[variable] for variable in dict.fromkeys(variables)]
         kept = f"({', '.join(names)},)" if names else "()"
         restored = f"\n        {kept} = {before}" if names else ""
         return self.run(
@@ -263,7 +263,7 @@ class Flow:
         )
 
     def tick(self) -> list[ast.stmt]:
-        """Return the code that pays for a loop round, and lets other requests run."""
+        """Return the code that counts a loop round, and lets other requests run."""
         return self.run(
             "fuel[0] -= 1\nif not fuel[0] & 1023:\n    await breathe(fuel)",
             fuel=self.root("fuel"),
@@ -277,7 +277,7 @@ class Flow:
         return load(name)
 
     def callee(self, function: str, *, by_job: bool = False) -> ast.expr:
-        """Return the code of another function of the project; `by_job`: it is not run here."""
+        """Return the code of another function of the project; `by_job`: a job runs it."""
         found = self.starts if by_job else self.calls
         name = f"{'j' if by_job else 'f'}_{len(found) + 1}"
         found[name] = function
@@ -288,7 +288,7 @@ class Flow:
         """Return a Query whose parts without columns are emitted by this flow.
 
         Args:
-            writes: its rows are those of the table itself, which a statement writes.
+            writes: the statement writes the rows, so it uses the table itself.
         """
         found = self.tables[table]
         inner = self.emitter.scope.inside(table, found.query_types(), bare=bare)
@@ -297,21 +297,21 @@ class Flow:
         return query
 
     @contextmanager
-    def seeing(self, tables: Mapping[str, Table]) -> Iterator[None]:
-        """While it lasts, these rules of tables hold."""
+    def seeing(self, tables: Mapping[str, SqlTable]) -> Iterator[None]:
+        """Apply these rules of tables in the block."""
         before, self.tables = self.tables, tables
         yield
         self.tables = before
 
     def statement(self, query: Query, template: Template) -> tuple[list[ast.stmt], str, str]:
-        """Return code that picks the SQL, and the names that then hold (text, parameters).
+        """Return code that picks the SQL, and the names of the text and its parameters.
 
-        Each table with rules is in it as the rows that whoever asks may see.
+        Each table with rules is replaced by the rows that the caller may see.
         """
         return self.rendered(query, with_visible(query, template))
 
     def rendered(self, query: Query, template: Template) -> tuple[list[ast.stmt], str, str]:
-        """Return the same of a part of a statement, which has no tables of its own."""
+        """Return code for a part of a statement, which has no tables of its own."""
         words = () if self.dialect is SQLITE else (self.dialect.words,)
         arguments = (template, len(query.switches), *words)
         statement = self.constant("bbops.runtime.data.statements:Statement", *arguments)
@@ -333,22 +333,22 @@ class Flow:
         )
         return code, sql, parameters
 
-    def rows(self, columns: Iterable[Column], rows: ast.expr) -> ast.expr:
+    def rows(self, columns: Iterable[SqlColumn], rows: ast.expr) -> ast.expr:
         """Return the code that turns tuples with these columns into rows."""
         over = ast.comprehension(ast.Name("r", ast.Store()), rows, [], 0)
         return ast.ListComp(self.row(columns), [over])
 
-    def row(self, columns: Iterable[Column]) -> ast.expr:
+    def row(self, columns: Iterable[SqlColumn]) -> ast.expr:
         """Return the code that turns the tuple `r` into a row."""
         columns = tuple(columns)
         cells = [self.cell(at, column) for at, column in enumerate(columns)]
         return ast.Dict([ast.Constant(str(column.name)) for column in columns], cells)
 
-    def cell(self, at: int, column: Column) -> ast.expr:
+    def cell(self, at: int, column: SqlColumn) -> ast.expr:
         return self.decoded(f"r[{at}]", column)
 
-    def decoded(self, stored: str, column: Column, *, in_json: bool = False) -> ast.expr:
-        """Return the code of a value out of what the database gave."""
+    def decoded(self, stored: str, column: SqlColumn, *, in_json: bool = False) -> ast.expr:
+        """Return the code that decodes a stored value."""
         decoders = self.dialect.json_decoders if in_json else self.dialect.decoders
         if column.type not in decoders:
             return self.expression(stored)
@@ -358,14 +358,14 @@ class Flow:
         return self.expression(f"decode({stored})", decode=self.row_code(decoders[column.type]))
 
     def is_static(self, value: Value | None) -> bool:
-        """Return whether a value holds no expression."""
+        """Return whether a value contains no expression."""
         return value is None or isinstance(value, Constant)
 
 
 def _line_of(node: ast.AST) -> int | None:
-    """Return the line of the value that a call looks at: where it fails, the value is wrong."""
+    """Return the line of the value that a call tests: if it fails, the value is wrong."""
     arguments = node.args if isinstance(node, ast.Call) else ()
-    return next((one.lineno for one in arguments if hasattr(one, "lineno")), None)
+    return next((argument.lineno for argument in arguments if hasattr(argument, "lineno")), None)
 
 
 @cache

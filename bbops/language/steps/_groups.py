@@ -1,4 +1,4 @@
-"""The SQL of groups: what `aggregate` and `distinct` of find select, and in which order."""
+"""The SQL of groups: the columns and the order of `aggregate` and `distinct` of find."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bbops.language.expressions.values import Bare, Expression
 from bbops.language.sql.parts import Joins
 from bbops.language.sql.query import Query
 from bbops.language.sql.template import Template, commas, seq
-from bbops.language.sql.types import Column
+from bbops.language.sql.types import SqlColumn
 from bbops.language.steps._aggregate import (
     GROUPS,
     Aggregate,
@@ -32,16 +32,16 @@ class Grouped:
     """A statement without its order: a row for each group.
 
     Attributes:
-        columns: how each value comes out of the database.
+        columns: the column that decodes each value.
     """
 
     sql: Template
-    columns: list[Column]
+    columns: list[SqlColumn]
     groups: int
     query: Query
 
     def order(self, texts: Sequence[tuple[str, Mark | None]]) -> str:
-        """Return what stands behind ORDER BY: it ends with what makes the groups."""
+        """Return the text after ORDER BY: it ends with the columns of the groups."""
         names = [str(column.name) for column in self.columns]
         keys = [(".".join(path), way) for path, way in (parse_order(text) for text, _ in texts)]
         used = {name for name, _ in keys}
@@ -64,7 +64,7 @@ def group_code(
     """Return the statement of groups of a query's rows.
 
     Args:
-        where: which rows.
+        where: the condition of the rows.
     """
     joined = copy(query)
     joined.joins = joins = Joins(query.alias)
@@ -75,7 +75,7 @@ def group_code(
     types = [query.type_of(node) for _, node in map(_node_of, groups.items)]
     for name, node in map(_node_of, values.items()):
         sql, of = _value(joined, node)
-        cells.append((name, sql, Column(Text(name), _stored(of), nullable=True)))
+        cells.append((name, sql, SqlColumn(Text(name), _stored(of), nullable=True)))
         types.append(of)
     columns = [column for _, _, column in cells]
     places = [_by_value(query, column, str(at + 1)) for at, column in enumerate(columns)]
@@ -94,20 +94,20 @@ def group_code(
 
 def _node_of(item: tuple[str, Bare]) -> tuple[str, s.Node]:
     name, value = item
-    assert isinstance(value, Expression)  # noqa: S101 - checked before
+    assert isinstance(value, Expression)  # noqa: S101 - the check has tested it
     return name, value.node
 
 
-def _group(query: Query, name: str, node: s.Node) -> tuple[Template, Column]:
+def _group(query: Query, name: str, node: s.Node) -> tuple[Template, SqlColumn]:
     column = query.column_of(name, node)
-    column = Column(Text(name), column.type, nullable=True)
+    column = SqlColumn(Text(name), column.type, nullable=True)
     sql = query.scalar(node)
     is_text = query.type_of(node).kind == "text"
     return (seq(sql, query.dialect.by_code_point) if is_text else sql), column
 
 
 def _value(query: Query, node: s.Node) -> tuple[Template, Type]:
-    assert isinstance(node, s.Call)  # noqa: S101 - checked before
+    assert isinstance(node, s.FunctionCall)  # noqa: S101 - the check has tested it
     argument, condition = parts_of(node)
     only = "" if condition is None else seq(" FILTER (WHERE ", query.condition(condition), ")")
     if argument is None:
@@ -128,5 +128,5 @@ def _having(query: Query, types: dict[str, Type], node: s.Node) -> Template:
     return asked.condition(node)
 
 
-def _by_value(query: Query, column: Column, sql: str) -> str:
+def _by_value(query: Query, column: SqlColumn, sql: str) -> str:
     return sql + query.dialect.by_value if column.type == "decimal" else sql

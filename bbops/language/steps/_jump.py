@@ -1,4 +1,4 @@
-"""What `break` and `continue` share: they end a round of the loop around them."""
+"""The shared part of `break` and `continue`: they end a round of the loop around them."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from bbops.source.yaml.document import Mark
 
 
 def always(condition: Bare) -> bool:
-    """Return whether a condition is `true` as it is written."""
+    """Return whether a condition is the constant `true`."""
     if isinstance(condition, Expression):
         return isinstance(condition.node, Literal) and condition.node.value is True
     return isinstance(condition, Constant) and condition.value is True
 
 
 def check_jump(at: Checking, key: str, condition: Bare, place: Mark | None) -> Round | None:
-    """Check the condition; return the loop that a step ends a round of, after reporting none.
+    """Check the condition; return the loop whose round the step ends, or report a missing loop.
 
-    What the condition proves holds there, and its opposite in the steps behind.
+    The facts of the condition hold at the jump, and their opposite in the steps after it.
     """
     yes, no = at.condition(condition, place)
     around = at.notes.around[-1] if at.notes.around else None

@@ -1,4 +1,4 @@
-"""What `emit` and `publish` share: the payload must fit who is told."""
+"""The shared part of `emit` and `publish`: the payload must fit its receivers."""
 
 from __future__ import annotations
 
@@ -36,14 +36,14 @@ def check_payload(
 
 
 def refuse_unknown(at: Checking, value: Value | None, wanted: Type, what: str) -> None:
-    """Report the fields of a payload that nobody would be told of."""
+    """Report the fields of a payload that no receiver declares."""
     for name, _ in value.items if isinstance(value, MapValue) else ():
         if name not in (wanted.fields or ()):
             _report_unknown(at, value, name, what, suggest(name, wanted.fields or ()))
 
 
 def _has_misspelt(at: Checking, value: MapValue, wanted: Type, what: str) -> bool:
-    """Report the first field of a payload that nearly is one which it lacks."""
+    """Report the first field of a payload that looks like a misspelt missing one."""
     lacking = [name for name in wanted.fields or () if name not in dict(value.items)]
     for name, _ in value.items:
         hint = suggest(name, lacking) if name not in (wanted.fields or ()) else ""

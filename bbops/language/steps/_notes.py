@@ -1,45 +1,45 @@
-"""What the steps of one function say beside their mistakes."""
+"""Notes of the check on the steps of one function, apart from mistakes."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from bbops.language.expressions.known import Known
+from bbops.language.expressions.known import FlowFacts
 from bbops.language.expressions.types import Type
 from bbops.source.yaml.document import Mark
 
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What is known where the steps of a loop's round end before their last one.
+    """The facts at the early ends of a loop's round.
 
     Attributes:
-        broken: at each `break`.
-        skipped: at each `continue`.
+        broken: the facts at each `break`.
+        skipped: the facts at each `continue`.
     """
 
-    broken: list[Known] = field(default_factory=list)
-    skipped: list[Known] = field(default_factory=list)
+    broken: list[FlowFacts] = field(default_factory=list)
+    skipped: list[FlowFacts] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """What the steps of one function say beside their mistakes.
+    """Notes on the steps of one function, apart from mistakes.
 
     Attributes:
-        reads: (kind, name) of everything looked up: what the code depends on.
-        gives: the types of what it returns.
-        leaves: what is known wherever it ends without a value.
-        places: where each variable is set for the first time.
+        reads: (kind, name) of each resource that the code depends on.
+        gives: the types of its results.
+        leaves: the facts at each end without a value.
+        places: the place where each variable is set for the first time.
         had: every type that each variable had.
-        rounds: what is known when a round of a loop begins, by the loop's identity.
-        around: the loops around a step; a text is what none of them can be left out of.
+        rounds: the facts at the beginning of a loop's round, by the loop's identity.
+        around: the loops around a step; a text is a step that loops cannot leave.
     """
 
     reads: set[tuple[str, str]] = field(default_factory=set)
     gives: list[Type] = field(default_factory=list)
-    leaves: list[Known] = field(default_factory=list)
+    leaves: list[FlowFacts] = field(default_factory=list)
     places: dict[str, Mark | None] = field(default_factory=dict)
     had: dict[str, list[Type]] = field(default_factory=dict)
-    rounds: dict[int, Known] = field(default_factory=dict)
+    rounds: dict[int, FlowFacts] = field(default_factory=dict)
     around: list[Round | str] = field(default_factory=list)

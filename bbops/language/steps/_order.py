@@ -12,7 +12,7 @@ from bbops.language.expressions.known import Facts
 from bbops.language.expressions.types import NEVER, Type
 from bbops.language.expressions.values import Constant, Expression, ListValue, Value
 from bbops.language.sql.parts import Parts
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.language.steps._checking import Checking
 from bbops.language.steps._query import report_column
 from bbops.language.steps._shape import Selected
@@ -35,7 +35,7 @@ def parse_order(text: str) -> Parsed:
 
 
 def order_texts(order: Value | None) -> Sequence[tuple[str, Any]] | None:
-    """Return the constant texts of `orderBy` with their places; None when it is computed."""
+    """Return the constant texts of `orderBy` with their places; None if it is computed."""
     match order:
         case None:
             return ()
@@ -49,19 +49,19 @@ def order_texts(order: Value | None) -> Sequence[tuple[str, Any]] | None:
 
 # ---- check
 def check_order(
-    at: Checking, table: Table, order: Value | None, place: Mark | None, *, paged: bool,
+    at: Checking, table: SqlTable, order: Value | None, place: Mark | None, *, paged: bool,
     selected: object = None, row: Type = NEVER,
 ) -> None:  # fmt: skip
-    """Report what is no order.
+    """Report an invalid order.
 
     Args:
-        paged: the values that order the rows go into a cursor.
+        paged: the values of the order go into a cursor.
         selected: the `select` of the step, whose names may order the rows, too.
-        row: the type of what it makes.
+        row: the type of its rows.
     """
     found, texts = at.value(order), order_texts(order)
     if order is not None and texts is None:
-        at.reads([one.table for one in table.relations.values()])
+        at.reads([relation.table for relation in table.relations.values()])
         _check_computed(at, order, found, place, _choices(table, paged=paged))
     computed = computed_names(table, selected)
     for text, mark in texts or ():
@@ -76,8 +76,8 @@ def check_order(
         _check_cursor(at, table.columns[name], place)
 
 
-def computed_names(table: Table, selected: object) -> frozenset[str]:
-    """Return the names in `select` that are something else than the column of that name."""
+def computed_names(table: SqlTable, selected: object) -> frozenset[str]:
+    """Return the names in `select` that differ from the column of that name."""
     if not isinstance(selected, Selected):
         return frozenset()
     return frozenset(
@@ -90,7 +90,7 @@ def computed_names(table: Table, selected: object) -> frozenset[str]:
 
 
 def _check_computed_name(
-    at: Checking, table: Table, name: str, row: Type, place: Mark | None, *, paged: bool
+    at: Checking, table: SqlTable, name: str, row: Type, place: Mark | None, *, paged: bool
 ) -> None:
     """Report a computed value of `select` that rows cannot be ordered by."""
     of = (row.fields or {}).get(name, NEVER)
@@ -107,11 +107,11 @@ def _check_computed_name(
 
 
 def _own(text: str) -> str:
-    """Return an order without the `row.` that tells a column from a name in `select`."""
+    """Return an order without the `row.` that separates a column from a name in `select`."""
     return text.removeprefix("row.")
 
 
-def _check_cursor(at: Checking, column: Column, place: Mark | None) -> None:
+def _check_cursor(at: Checking, column: SqlColumn, place: Mark | None) -> None:
     """Report a column whose values cannot be in a cursor."""
     if column.private:
         message = f"the cursor would expose the private column '{column.name}'"
@@ -124,7 +124,7 @@ def _check_cursor(at: Checking, column: Column, place: Mark | None) -> None:
 def _check_computed(
     at: Checking, order: Value, found: Type, place: Mark | None, names: list[str]
 ) -> None:
-    """Report an order that a request could choose, and that is none."""
+    """Report an invalid order that a request could choose."""
     found = at.refuse_null(order, found, "'orderBy'", place)
     if found.kind not in {"text", "any"}:
         at.report(place, "order", "'orderBy' is 'column.desc', or a list of such")
@@ -138,13 +138,13 @@ def _check_computed(
             at.report(place, "order", message, suggest(option, known))
 
 
-def _check_part(at: Checking, table: Table, text: str, place: Mark | None) -> Column | None:
-    """Return the column that one part of an order names, or report that it names none."""
+def _check_part(at: Checking, table: SqlTable, text: str, place: Mark | None) -> SqlColumn | None:
+    """Return the column of one part of an order, or report an unknown one."""
     path, direction = parse_order(text)
     is_odd = _ELSEWHERE(text) is not None or (len(path) > 1 and path[0] in table.columns)
     if is_odd or "" in path:
         message = f"'{text}' does not end with '.asc' or '.desc'"
-        at.report(place, "order", message, _cure(text))
+        at.report(place, "order", message, _fix(text))
         return None
     at.reads(table.reachable(set(path)))
     *relations, name = path
@@ -164,8 +164,8 @@ def _check_part(at: Checking, table: Table, text: str, place: Mark | None) -> Co
     return table.columns.get(name)
 
 
-def _cure(text: str) -> str:
-    """Return the cure for what other languages write: `-title`, `title desc`."""
+def _fix(text: str) -> str:
+    """Return the fix for the syntax of other languages: `-title`, `title desc`."""
     found = _ELSEWHERE(text)
     if found is None:
         return ""
@@ -187,11 +187,11 @@ def fixed_order(texts: Iterable[tuple[str, Any]]) -> list[tuple[str, bool]]:
 def order_by(
     query: Parts, known: Facts, fixed: Sequence[tuple[str, bool]] | None, *, paged: bool
 ) -> tuple[Mapping[str, Sortable], tuple[str, ...]]:
-    """Return what an `OrderBy` is made of.
+    """Return the arguments of an `OrderBy`.
 
     Args:
-        known: what is known of the rows.
-        fixed: the order; None where a request chooses, any column that clients may know.
+        known: the facts about the rows.
+        fixed: the order; None if a request chooses any column that clients may know.
     """
     table = query.table
     names = _choices(table, paged=paged) if fixed is None else [name for name, _ in fixed]
@@ -202,16 +202,16 @@ def order_by(
 def order_clause(
     query: Parts, texts: Sequence[tuple[str, Any]], places: Mapping[str, str] | None = None
 ) -> str:  # fmt: skip
-    """Return the ORDER BY clause of an order that no request changes.
+    """Return the ORDER BY clause of a fixed order.
 
     Args:
-        places: of what `select` computes, as SQL.
+        places: the SQL of the computed values of `select`.
     """
     table, (up, down) = query.table, query.dialect.ways(nullable=True)
     names = [".".join(parse_order(text)[0]) for text, _ in texts]
     computed = [name in (places or {}) and name not in table.columns for name in names]
     fixed = fixed_order(texts)
-    own = [one for one, is_computed in zip(fixed, computed, strict=True) if not is_computed]
+    own = [part for part, is_computed in zip(fixed, computed, strict=True) if not is_computed]
     is_down = bool(fixed and fixed[-1][1])
     used = {name for name, _ in own}
     own += [(name, is_down) for name in table.key if name not in used]
@@ -223,11 +223,11 @@ def order_clause(
     return ", ".join([*parts, *map(str, keys)])
 
 
-def _choices(table: Table, *, paged: bool) -> list[str]:
-    """Return what a request may order by: columns, and those of rows that relations lead to."""
+def _choices(table: SqlTable, *, paged: bool) -> list[str]:
+    """Return the columns that a request may order by, also of related rows."""
     tables = {"": table} | {
-        f"{name}.": table.tables[one.table]
-        for name, one in table.relations.items() if name not in table.columns
+        f"{name}.": table.tables[relation.table]
+        for name, relation in table.relations.items() if name not in table.columns
     }  # fmt: skip
     return [
         f"{prefix}{name}" for prefix, owner in tables.items()
@@ -239,7 +239,7 @@ def _choices(table: Table, *, paged: bool) -> list[str]:
 def _sortable(query: Parts, name: str, known: Facts, *, paged: bool) -> Sortable:
     path, table = (*name.split("."),), query.table
     target = table.follow(path[:-1])
-    assert target is not None  # noqa: S101 - checked before
+    assert target is not None  # noqa: S101 - the check has tested it
     column = target.columns[path[-1]]
     sql = _read(query, query.alias, path, column)
     nullable = _may_be_null(table, path) and not known.get(("row", *path))
@@ -249,12 +249,12 @@ def _sortable(query: Parts, name: str, known: Facts, *, paged: bool) -> Sortable
     return sql, nullable, again, mark, *ways
 
 
-def _read(query: Parts, alias: str, path: tuple[str, ...], column: Column) -> str:
+def _read(query: Parts, alias: str, path: tuple[str, ...], column: SqlColumn) -> str:
     sql = query.reach(s.Name(0, 0, path[0]), alias, query.table, path)
     return sql + query.dialect.by_value if column.type == "decimal" else sql
 
 
-def _may_be_null(table: Table, path: tuple[str, ...]) -> bool:
+def _may_be_null(table: SqlTable, path: tuple[str, ...]) -> bool:
     *relations, last = path
     is_optional = False
     for name in relations:
@@ -264,7 +264,7 @@ def _may_be_null(table: Table, path: tuple[str, ...]) -> bool:
     return is_optional or table.columns[last].nullable
 
 
-def _again(query: Parts, path: tuple[str, ...], column: Column) -> str:
+def _again(query: Parts, path: tuple[str, ...], column: SqlColumn) -> str:
     alias, table = query.alias_of_its_own(), query.table
     sql = _read(query, alias, path, column)
     marks = {name: query.dialect.cursor_mark(table.columns[name].type) for name in table.key}

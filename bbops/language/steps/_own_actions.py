@@ -1,4 +1,4 @@
-"""What a step in a function has to know of its file in addons/<addon>/."""
+"""The declaration of a project's own step in addons/<addon>/, for its uses in functions."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class OwnAction:
     """One step of an addon of the project's own.
 
     Attributes:
-        parameters: their types; one that may be left out is `absent`.
-        shape: the same as plain data, see `bbops.runtime.values.shapes`.
-        gives: the type of the result, and `spec` the same as plain data.
-        repeat: whether it may be done twice: `safe`, `key` or `no`.
-        seconds: how long an answer may take.
+        parameters: the types of the parameters; an optional one is `absent`.
+        shape: the parameters as plain data, see `bbops.runtime.values.shapes`.
+        gives: the type of the result; `spec` is its plain data.
+        repeat: whether the step may be repeated: `safe`, `key` or `no`.
+        seconds: the longest time for an answer.
     """
 
     title: str
@@ -32,6 +32,6 @@ class OwnAction:
     seconds: float
 
     def may_lack(self, name: str) -> bool:
-        """Return whether a parameter may be left out."""
+        """Return whether a parameter is optional."""
         spec = self.shape[name]
         return bool(spec["optional"]) or "default" in spec

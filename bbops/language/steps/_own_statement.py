@@ -1,4 +1,4 @@
-"""What `sql` takes: a statement for each database, and the types of the columns that it gives."""
+"""The statement of `sql` for each database, and the types of its columns."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class OwnTexts(Model):
     @model_validator(mode="before")
     @classmethod
     def read_one_text(cls, data: Any) -> Any:
-        """Read a text as that of both."""
+        """Read a text as the statement of both databases."""
         if not isinstance(data, str):
             return data
         text = read_static(data)
@@ -44,13 +44,13 @@ class OwnTexts(Model):
 
     @property
     def every(self) -> dict[str, Static]:
-        """The texts by the names of databases; one text for both is there once."""
+        """The texts by the names of databases; one text for both appears once."""
         both = {"sqlite": self.sqlite, "postgres": self.postgres}
         return {"": self.sqlite} if self.sqlite == self.postgres else both
 
 
 def check_column_type(written: str) -> str:
-    """Return the type of a column that a statement gives, or refuse one that does not exist."""
+    """Return the type of a statement's column, or refuse an unknown type."""
     match = _TYPE(written)
     if match is None or match[1] not in _TYPES:
         hint = suggest(written.rstrip("?"), _TYPES) or "one of: " + ", ".join(_TYPES)
@@ -94,7 +94,7 @@ def cast(own: OwnStatement, kinds: dict[str, str], dialect: Dialect) -> OwnState
     """Return a statement whose parameters have the types of their values.
 
     Args:
-        kinds: of the values, by the names of parameters.
+        kinds: the kinds of the values, by the names of parameters.
     """
     first, *rest = own.pieces
     pieces = [first]

@@ -1,4 +1,4 @@
-"""What the four database steps share: conditions, columns, order, and the code around SQL."""
+"""The shared part of the database steps: conditions, columns, order, and the code around SQL."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from bbops.language.sql.parts import NotInSql
 from bbops.language.sql.query import Query, check_nesting, finds_one
 from bbops.language.sql.ruled import allowed, seen
 from bbops.language.sql.template import Template, commas, seq
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.language.steps._base import Checking, mark_of
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._written import report_computed
@@ -46,18 +46,18 @@ One = bool | Literal["required"]
 COUNT = map_of({"count": INTEGER}, "the result")
 
 
-def query_scope(at: Checking, table: Table, *, bare: bool = True) -> Scope:
+def query_scope(at: Checking, table: SqlTable, *, bare: bool = True) -> Scope:
     """Return the scope in which `row.<name>`, and with `bare` also names, are columns."""
     if not bare:
         return at.scope.inside(table.name, table.query_types(), bare=False)
     return at.scope.inside(table.name, table.query_types(), related=table)
 
 
-def check_where(at: Checking, table: Table, where: Bare, place: Mark | None) -> Facts:
-    """Report what is wrong with a condition, also what SQL could not do.
+def check_where(at: Checking, table: SqlTable, where: Bare, place: Mark | None) -> Facts:
+    """Report the mistakes of a condition, also those that only its SQL shows.
 
     Returns:
-        What is known of the rows that it finds.
+        The facts about the rows that it finds.
     """
     scope = query_scope(at, table)
     facts, _ = at.condition(where, place, within=scope)
@@ -88,7 +88,7 @@ def try_assigned(at: Checking, value: Value, query: Query, place: Mark | None) -
 
 
 def assigned_in_sql(query: Query, value: Value) -> Template | None:
-    """Return the SQL of a value that reads `row`; None for one that does not."""
+    """Return the SQL of a value that reads `row`; None for other values."""
     match value:
         case Expression(node=node) if query.has_columns(node):
             found = query.scalar(node)
@@ -112,27 +112,27 @@ def _nothing(_node: s.Node) -> ast.expr:
     return ast.Constant(None)
 
 
-def check_columns(at: Checking, table: Table, names: Sequence[str]) -> None:
-    """Report names that are no columns of the table."""
+def check_columns(at: Checking, table: SqlTable, names: Sequence[str]) -> None:
+    """Report names that are missing in the table."""
     for name in names:
         if name not in table.columns:
             report_column(at, table, name, mark_of(name))
 
 
-def report_column(at: Checking, table: Table, name: str, mark: Mark | None) -> None:
-    """Report a name that is no column of the table."""
+def report_column(at: Checking, table: SqlTable, name: str, mark: Mark | None) -> None:
+    """Report a name that is not a column of the table."""
     message = f"table '{table.name}' has no column '{name}'"
     at.report(mark, "unknown-column", message, suggest(name, table.columns))
 
 
 def check_data(
-    at: Checking, table: Table, data: Value, *, row: bool, place: Mark | None = None,
+    at: Checking, table: SqlTable, data: Value, *, row: bool, place: Mark | None = None,
     facts: Facts | None = None,
 ) -> Type:  # fmt: skip
     """Report unknown columns and bad values of `data`, which stands at `place`.
 
     Args:
-        row: whether values may read `row`, the stored one, of which `facts` are known.
+        row: whether values may read `row`, the stored row, with `facts` about it.
     """
     if not isinstance(data, MapValue):
         return _check_whole(at, table, data, place)
@@ -141,7 +141,11 @@ def check_data(
     with scope.knowing(facts or {}):
         for name, value in data.items:
             roots = {*at.scope.roots} - {"row"}
-            names = {one for part in expressions(value) for one in relations_in(part.node, roots)}
+            names = {
+                relation
+                for part in expressions(value)
+                for relation in relations_in(part.node, roots)
+            }
             at.reads(table.reachable(names))
             found[name] = at.value(value, within=scope)
             mark = mark_of(value) or (data.keys_at or {}).get(name)
@@ -157,7 +161,7 @@ def check_data(
 
 
 def _check_column(
-    at: Checking, column: Column, value: Value, of: Type, mark: Mark | None
+    at: Checking, column: SqlColumn, value: Value, of: Type, mark: Mark | None
 ) -> bool:  # fmt: skip
     """Report a value that a column cannot hold; return whether it can."""
     if not _takes(column, of):
@@ -172,7 +176,7 @@ def _check_column(
     return column.nullable or not may_be_null(of)
 
 
-def _check_whole(at: Checking, table: Table, data: Value, place: Mark | None) -> Type:
+def _check_whole(at: Checking, table: SqlTable, data: Value, place: Mark | None) -> Type:
     """Check `data: ${ … }`, whose map may be known."""
     of = at.refuse_null(data, at.value(data), "'data'", place)
     place = mark_of(data) or place
@@ -180,13 +184,13 @@ def _check_whole(at: Checking, table: Table, data: Value, place: Mark | None) ->
         at.report(place, "data", f"'data' is a map of columns, got {of}")
         return of
     given = of.item if of.kind == "list" else of
-    for name, one in (given.fields or {} if given else {}).items():
+    for name, field in (given.fields or {} if given else {}).items():
         if name not in table.columns:
             report_column(at, table, name, place)
         elif table.columns[name].computed is not None:
             report_computed(at, name, place)
-        elif one.absent or not may_be_null(one) or table.columns[name].nullable:
-            _check_column(at, table.columns[name], data, one.not_null(), place)
+        elif field.absent or not may_be_null(field) or table.columns[name].nullable:
+            _check_column(at, table.columns[name], data, field.not_null(), place)
         else:
             message = f"field '{name}' may be null, and column '{name}' takes no null"
             hint = f"leave it out with '| omit', or set 'data' to a map with '{name}'"
@@ -194,7 +198,7 @@ def _check_whole(at: Checking, table: Table, data: Value, place: Mark | None) ->
     return of
 
 
-def _check_constant(at: Checking, column: Column, value: Constant, mark: Mark | None) -> None:
+def _check_constant(at: Checking, column: SqlColumn, value: Constant, mark: Mark | None) -> None:
     if value.value is None and not column.nullable:
         at.report(mark, "type", f"column '{column.name}' is not nullable")
         return
@@ -206,7 +210,7 @@ def _check_constant(at: Checking, column: Column, value: Constant, mark: Mark | 
         at.report(mark, "type", problem.message, braces_hint(value.value, at.scope))
         return
     if column.enum and value.value is not None and value.value not in column.enum:
-        options = [str(one) for one in column.enum]
+        options = [str(option) for option in column.enum]
         message = f"column '{column.name}' is one of {', '.join(options)}, never '{value.value}'"
         at.report(mark, "unknown-option", message, suggest(str(value.value), options))
 
@@ -218,15 +222,15 @@ _ALSO = {
 }  # fmt: skip
 
 
-def _takes(column: Column, of: Type) -> bool:
+def _takes(column: SqlColumn, of: Type) -> bool:
     """Return whether a column may store a value of this type."""
     own = column.value_type.kind
     return own == "any" or of.kind in {"any", "null", own, *_ALSO.get(column.type, ())}
 
 
 # ---- code
-def encoded(flow: Flow, table: str, column: Column, value: Value) -> ast.expr:
-    """Return the code that checks and encodes a value for its column, as far as it must."""
+def encoded(flow: Flow, table: str, column: SqlColumn, value: Value) -> ast.expr:
+    """Return the code that checks and encodes a value for its column, as far as needed."""
     if isinstance(value, Constant) and not isinstance(value.value, dict | list):
         with suppress(FlowError):
             if column.longest is not None:
@@ -245,18 +249,18 @@ def encoded(flow: Flow, table: str, column: Column, value: Value) -> ast.expr:
     return _checked(flow, table, column, code)
 
 
-def _checked(flow: Flow, table: str, column: Column, code: ast.expr) -> ast.expr:
+def _checked(flow: Flow, table: str, column: SqlColumn, code: ast.expr) -> ast.expr:
     name = {"string": "text", "bigint": "integer"}.get(column.type, column.type)
     encode = flow.row_code(f"to_{name}")
     return ast.Call(encode, [code, ast.Constant(f"{table}.{column.name}")], [])
 
 
 _PLAIN = frozenset({"string", "text", "integer", "bigint"})
-"""Column types that take text, or whole numbers, as they are."""
+"""Column types that store texts or whole numbers unchanged."""
 
 
-def filled(flow: Flow, table: Table, given: Mapping[str, Value]) -> dict[str, ast.expr]:
-    """Return encoded values of every column that an insert sets, given or by itself."""
+def filled(flow: Flow, table: SqlTable, given: Mapping[str, Value]) -> dict[str, ast.expr]:
+    """Return encoded values of every column that an insert sets, given or automatic."""
     out: dict[str, ast.expr] = {}
     for name, column in table.columns.items():
         if name in given:
@@ -273,15 +277,15 @@ def filled(flow: Flow, table: Table, given: Mapping[str, Value]) -> dict[str, as
 _MOMENTS = frozenset({"created", "updated"})
 
 
-def _stamped(flow: Flow, table: str, column: Column) -> ast.expr:
-    """Return the code of the step's time, as this column stores it."""
+def _stamped(flow: Flow, table: str, column: SqlColumn) -> ast.expr:
+    """Return the code of the step's time, in the column's form."""
     if column.type == "datetime":
         return flow.expression("bind(now)", bind=flow.row_code("bind_datetime"), now=flow.now())
     return _checked(flow, table, column, flow.now())
 
 
-def automatic(flow: Flow, column: Column) -> ast.expr | None:
-    """Return the code of a value that the author may leave out, if there is one."""
+def automatic(flow: Flow, column: SqlColumn) -> ast.expr | None:
+    """Return the code of an automatic value, if the column has one."""
     if column.auto == "uuid":
         return flow.expression("host.random.uuid()", host=flow.root("host"))
     if column.auto in _MOMENTS:
@@ -291,8 +295,8 @@ def automatic(flow: Flow, column: Column) -> ast.expr | None:
     return None
 
 
-def assignments(flow: Flow, query: Query, table: Table, data: MapValue) -> Template:
-    """Return `a = ?, b = b + ?` of an update; `updated` columns move forward by themselves."""
+def assignments(flow: Flow, query: Query, table: SqlTable, data: MapValue) -> Template:
+    """Return `a = ?, b = b + ?` of an update; `updated` columns get the current time."""
     parts: list[Template] = []
     given = dict(data.items)
     for name, value in given.items():
@@ -304,8 +308,8 @@ def assignments(flow: Flow, query: Query, table: Table, data: MapValue) -> Templ
     return commas(parts)
 
 
-def set_deleted(flow: Flow, query: Query, table: Table) -> Template:
-    """Return what `delete` sets in a table with `softDelete`; nothing where it removes rows."""
+def set_deleted(flow: Flow, query: Query, table: SqlTable) -> Template:
+    """Return the assignment of `delete` in a table with `softDelete`; else nothing."""
     if table.rules is None or not table.rules.soft_delete:
         return ""
     column = table.columns[table.rules.soft_delete]
@@ -315,7 +319,7 @@ def set_deleted(flow: Flow, query: Query, table: Table) -> Template:
     return commas([own, moved]) if moved != commas(()) else own
 
 
-def _assigned(flow: Flow, query: Query, table: Table, name: str, value: Value) -> Template:
+def _assigned(flow: Flow, query: Query, table: SqlTable, name: str, value: Value) -> Template:
     computed, column = assigned_in_sql(query, value), table.columns[name]
     if computed is not None:
         of = query.type_of(value.node) if isinstance(value, Expression) else TEXT
@@ -325,16 +329,16 @@ def _assigned(flow: Flow, query: Query, table: Table, name: str, value: Value) -
 
 
 def write_rows(
-    flow: Flow, table: Table, query: Query, head: Template, where: Bare, *,
+    flow: Flow, table: SqlTable, query: Query, head: Template, where: Bare, *,
     one: One, as_: str | None, operation: str, looks: bool = False,
 ) -> list[ast.stmt]:  # fmt: skip
-    """Return the code of an update or delete: the changed row with `one`, or how many.
+    """Return the code of an update or delete: the changed row with `one`, or the number of rows.
 
     Args:
-        operation: what the rules of the table say of it.
+        operation: the operation in the rules of the table.
         looks: the new row must meet them, too.
     """
-    assert isinstance(where, Expression)  # noqa: S101 - checked before
+    assert isinstance(where, Expression)  # noqa: S101 - the check has tested it
     template, returned = seq(head, _matching(query, table, where, operation)), list[Template]()
     if one:
         returned.append(returned_columns(table, list(table.columns), flow.dialect))
@@ -342,7 +346,7 @@ def write_rows(
         returned.append(as_value(meets))
     is_checked = len(returned) > bool(one)
     if not returned and query.visible.found:
-        returned.append("1")  # behind WITH the driver of SQLite does not say how many it changed
+        returned.append("1")  # after WITH the driver of SQLite does not return the number of rows
     if returned:
         template = seq(template, " RETURNING ", commas(returned))
     code, sql, parameters = flow.statement(query, template)
@@ -366,8 +370,8 @@ def write_rows(
     return code + first_row(flow, as_, flow.row(table.columns.values()), write, one)
 
 
-def _matching(query: Query, table: Table, where: Expression, operation: str) -> Template:
-    """Return which rows a write changes: those that it may see, and may change."""
+def _matching(query: Query, table: SqlTable, where: Expression, operation: str) -> Template:
+    """Return the condition of the rows of a write: visible, and allowed to change."""
     wanted = query.condition(where.node)
     if table.rules is None:
         return wanted
@@ -385,7 +389,7 @@ def first_row(
     """Return the code that keeps the first row, or null, or throws 404.
 
     Args:
-        row: what makes a row of the tuple `r`.
+        row: the code that makes a row of the tuple `r`.
     """
     code = flow.run(
         f"r = first(rows, {one == 'required'})", first=flow.row_code("first"), rows=rows

@@ -1,4 +1,4 @@
-"""The rules of the tables that a step reads and writes: what holds of them for who asks there."""
+"""The rules of the tables that a step reads and writes, for the callers of its function."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from pydantic import StringConstraints
 from bbops.base.diagnostics import suggest_resource
 from bbops.base.names import ColumnName
 from bbops.language.expressions.check import check_condition
-from bbops.language.expressions.known import Known
+from bbops.language.expressions.known import FlowFacts
 from bbops.language.expressions.nodes import names_in
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import Expression
-from bbops.language.sql.types import Rules, Table, lifted
+from bbops.language.sql.types import Rules, SqlTable, lifted
 from bbops.language.steps._notes import Notes
 from bbops.source.yaml.document import Mark
 
@@ -24,12 +24,12 @@ Reason = Annotated[str, StringConstraints(min_length=1, max_length=300)]
 
 
 Reasons = dict[ColumnName, Reason]
-"""Tables whose rules a step looks past, each with why."""
+"""Tables whose rules a step ignores, each with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """The rules that a step looks past.
+    """The rules that a step ignores.
 
     Attributes:
         unscoped: tables whose every row counts.
@@ -39,18 +39,18 @@ class Past:
     unscoped: Mapping[str, str] = field(default_factory=dict)
     bypassed: Mapping[str, str] = field(default_factory=dict)
 
-    def seen(self, tables: Mapping[str, Table]) -> Mapping[str, Table]:
+    def seen(self, tables: Mapping[str, SqlTable]) -> Mapping[str, SqlTable]:
         """Return the tables as the step sees them."""
         return lifted(tables, scope=self.unscoped, access=self.bypassed)
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """Who asks, on every way to a function: null where there may be nobody.
+class RuleCaller:
+    """The caller, on every path to a function: null if it may be anonymous.
 
     Attributes:
         roots: the types of `auth` and `apiKey`.
-        without: who has no user, as a message says it.
+        without: the anonymous callers, as a message names them.
     """
 
     roots: Mapping[str, Type] = field(default_factory=dict)
@@ -59,14 +59,14 @@ class Asking:
 
 @dataclass(frozen=True, slots=True)
 class CheckedRules:
-    """The tables that rules read, and whether one of them needs a user that may not be there."""
+    """The tables that rules read, and whether a rule needs a user that may be missing."""
 
     reads: frozenset[str]
     needs_user: bool
 
 
-class Kept(Protocol):
-    """A step, seen from the rules that it keeps to."""
+class RuledStep(Protocol):
+    """A step, as the rules of tables see it."""
 
     @property
     def mark(self) -> Mark | None: ...
@@ -78,14 +78,14 @@ class Kept(Protocol):
 
 
 class _At(Protocol):
-    """The check of a step, as far as rules ask it."""
+    """The check of a step, as rules use it."""
 
     @property
     def scope(self) -> Scope: ...
     @property
-    def tables(self) -> Mapping[str, Table]: ...
+    def tables(self) -> Mapping[str, SqlTable]: ...
     @property
-    def asking(self) -> Asking: ...
+    def asking(self) -> RuleCaller: ...
     @property
     def broken(self) -> frozenset[tuple[str, str]]: ...
     @property
@@ -93,10 +93,10 @@ class _At(Protocol):
     def report(self, at: Mark | None, code: str, message: str, hint: str = "") -> None: ...
 
 
-def keep_rules(at: _At, table: Table, rules: Rules, operations: Sequence[str]) -> frozenset[str]:
-    """Report a rule that asks for a user where there may be none; return the tables it reads."""
+def keep_rules(at: _At, table: SqlTable, rules: Rules, operations: Sequence[str]) -> frozenset[str]:
+    """Report a rule that needs a user who may be missing; return the tables it reads."""
     found = check_rules(at.scope, table, at.asking, operations)
-    if found.needs_user and at.asking.without:  # else its own file says what may be null
+    if found.needs_user and at.asking.without:  # otherwise its own file reports a null
         hint = f"its rule is in {rules.file}; write 'vars.auth?.userId' there"
         message = f"the rule of '{table.name}' needs a user, and {at.asking.without}"
         at.report(None, "rule-needs-user", message, hint)
@@ -106,21 +106,21 @@ def keep_rules(at: _At, table: Table, rules: Rules, operations: Sequence[str]) -
 
 
 CACHED: Final = "'cache'"
-"""What `around` of notes says inside of the step that keeps values for all requests."""
+"""The marker in `around` of notes for a step that keeps values for all requests."""
 
 
 def cached(table: str) -> tuple[str, str]:
-    """Return what is wrong with rows in a cache that not everybody may see, and the cure."""
+    """Return message and hint for cached rows that only some callers may see."""
     message = f"'cache' would show others what one may see of table '{table}'"
     return message, "read it behind the cache, or give a reason in 'bypassAccess'"
 
 
-def check_kept(at: _At, step: Kept, ruled: Collection[str], used: Container[str]) -> None:
-    """Report tables whose rules a step does not keep to, or looks past for nothing.
+def check_kept(at: _At, step: RuledStep, ruled: Collection[str], used: Container[str]) -> None:
+    """Report tables whose rules a step breaks, or ignores without a need.
 
     Args:
-        ruled: the tables with rules that it has asked for.
-        used: all that it has asked for.
+        ruled: the tables with rules that it uses.
+        used: all tables that it uses.
     """
     for name in sorted(ruled) if not step.keeps_rules else ():
         message = f"this step does not keep to the rules of table '{name}'"
@@ -142,16 +142,16 @@ def check_kept(at: _At, step: Kept, ruled: Collection[str], used: Container[str]
 
 
 def check_rules(
-    scope: Scope, table: Table, asking: Asking, operations: Sequence[str]
+    scope: Scope, table: SqlTable, asking: RuleCaller, operations: Sequence[str]
 ) -> CheckedRules:
-    """Find the types in the rules of a table; what is wrong with them is told in its own file."""
+    """Find the types in the rules of a table; their mistakes are reported in its own file."""
     rules = table.rules
-    assert rules is not None  # noqa: S101 - asked for tables that have some
+    assert rules is not None  # noqa: S101 - the caller passes tables with rules
     within, codes = rules.within[table.name], list[str]()
     conditions = [*rules.scope, *rules.of(*operations)]
     reads = {
-        one for condition in conditions
-        for one in within.reachable(set(names_in(condition.node)))
+        read for condition in conditions
+        for read in within.reachable(set(names_in(condition.node)))
     }  # fmt: skip
     _find_types(scope, within, asking, conditions, codes)
     for other in (rules.within[name] for name in reads):
@@ -161,25 +161,26 @@ def check_rules(
 
 
 def _find_types(
-    scope: Scope, table: Table, asking: Asking, conditions: Sequence[Expression], codes: list[str]
+    scope: Scope, table: SqlTable, asking: RuleCaller, conditions: Sequence[Expression],
+    codes: list[str],
 ) -> None:  # fmt: skip
     inner = rule_scope(scope, table, asking.roots, codes)
     for condition in conditions:
-        inner.known = Known()
+        inner.known = FlowFacts()
         check_condition(condition, inner)
 
 
-def rule_scope(scope: Scope, table: Table, roots: Mapping[str, Type], codes: list[str]) -> Scope:
-    """Return the scope of a rule: its row, related rows, and who asks.
+def rule_scope(scope: Scope, table: SqlTable, roots: Mapping[str, Type], codes: list[str]) -> Scope:
+    """Return the scope of a rule: its row, related rows, and the caller.
 
     Args:
-        scope: the one that keeps the types.
-        codes: takes those of the mistakes.
+        scope: the scope that keeps the types.
+        codes: takes the codes of the mistakes.
     """
     types = table.query_types()
     row = Type("map", fields=types, what=f"table '{table.name}'")
     return replace(
         scope, roots={**roots, "row": row}, report=lambda *mistake: codes.append(mistake[2]),
-        known=Known(), wrong=set(), unclear=set(), reads=set(), columns=types, table=table.name,
+        known=FlowFacts(), wrong=set(), unclear=set(), reads=set(), columns=types, table=table.name,
         missing={}, watch=None, related=table, row="row", windows=False, is_complete=True,
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""What `select` as a shape means: its check, and the code that builds a row of one tuple."""
+"""`select` as a shape: its check, and the code that builds a row of one tuple."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bbops.language.expressions.types import NEVER, Type, list_of, map_of
 from bbops.language.expressions.values import Bare, Broken, Expression
 from bbops.language.sql.parts import NotInSql, Parts
 from bbops.language.sql.query import check_nesting
-from bbops.language.sql.related import MOST_RELATED, Rows, as_json, listed, rows_of
+from bbops.language.sql.related import MOST_RELATED, RelatedRows, as_json, listed, rows_of
 from bbops.language.sql.template import Template, seq
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.language.steps._checking import Checking, mark_of
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._order import check_order, order_clause, order_texts
@@ -26,44 +26,44 @@ from bbops.language.steps._shape import Listed, Many, NestedFind, Selected, leav
 from bbops.runtime.values.identifiers import quote
 
 MOST_LISTS = 4
-"""Lists in lists; what is read in the innermost one has no room for parentheses."""
+"""The deepest nesting of lists; the innermost one has no room for parentheses."""
 
 
 # ---- check
 def check_select(
     at: Checking, shape: Selected, scope: Scope, query: Parts, facts: Facts
 ) -> Type:  # fmt: skip
-    """Report what is wrong with a shape, also what SQL could not do; return the type of a row.
+    """Report the mistakes of a shape, also those that only its SQL shows; return a row's type.
 
     Args:
-        facts: what is known of the rows.
+        facts: the facts about the rows.
     """
     with scope.knowing(facts):
         return _check(at, opened(shape, query.table, at), scope, query)
 
 
-def opened(shape: Selected, table: Table, at: Checking | None = None) -> Selected:
+def opened(shape: Selected, table: SqlTable, at: Checking | None = None) -> Selected:
     """Return a shape whose lists of columns are written out: `author: [id]` as `{ id: author.id }`.
 
     Args:
-        at: what is told of names that are no relations, and of columns that are not there.
+        at: gets the names that are not relations, and unknown columns.
     """
     items = (
         (name, _opened(name, value, table, at) if isinstance(value, Selected | Many | Listed)
          else value) for name, value in shape.items
     )  # fmt: skip
-    return Selected(tuple((name, one) for name, one in items if one is not None), shape.mark)
+    return Selected(tuple((name, item) for name, item in items if item is not None), shape.mark)
 
 
 def _opened(
-    name: str, value: Selected | Many | Listed, table: Table, at: Checking | None
+    name: str, value: Selected | Many | Listed, table: SqlTable, at: Checking | None
 ) -> Selected | Many | None:
     if isinstance(value, Selected):
         return opened(value, table, at)
     one, many = table.relations.get(name), table.children.get(name)
     if isinstance(value, Many):
         if value.find is not None:
-            return value  # its own `select` is written out where its table is known
+            return value  # its own `select` is written out once its table is known
         inner = table.tables[many.table] if many is not None else None
         return Many(opened(value.each, inner, at), value.mark) if inner is not None else value
     if (one is None or name in table.columns) and many is None:
@@ -83,7 +83,7 @@ def _opened(
     return shape if is_one else Many(shape, value.mark)
 
 
-def _write_out(name: str, table: Table) -> str:
+def _write_out(name: str, table: SqlTable) -> str:
     if name in table.columns:
         return f"'{name}' is a column: write '{name}: {name}'"
     known = sorted({*table.relations, *table.children})
@@ -129,7 +129,7 @@ def _check_many(at: Checking, name: str, many: Many, scope: Scope, query: Parts)
 def _check_nested(
     at: Checking, many: Many, find: NestedFind, scope: Scope, query: Parts
 ) -> Type:  # fmt: skip
-    """Check `{ find: … }` in `select`; `scope` and `query` are those of the relation's rows."""
+    """Check `{ find: … }` in `select`; `scope` and `query` belong to the relation's rows."""
     facts: Facts = {}
     if find.where is not None:
         facts, _ = at.condition(find.where, many.mark, within=scope)
@@ -156,12 +156,12 @@ def path_to(name: str, many: Many) -> tuple[str, ...]:
     return (name,) if many.find is None else tuple(str(many.find.relation).split("."))
 
 
-def _rows(query: Parts, path: tuple[str, ...]) -> Rows:
+def _rows(query: Parts, path: tuple[str, ...]) -> RelatedRows:
     return rows_of(query, s.Name(0, 0, path[0]), path)
 
 
-def _tables(query: Parts) -> Iterator[Table]:
-    """Yield the tables whose columns a value may read: the innermost one first."""
+def _tables(query: Parts) -> Iterator[SqlTable]:
+    """Yield the tables whose columns a value may read, innermost first."""
     yield query.table
     while query.outer is not query:
         query = query.outer
@@ -179,32 +179,32 @@ def _try(at: Checking, value: Bare, query: Parts) -> None:
         at.scope.report(value.mark, problem.offset, problem.code, problem.message, problem.hint)
 
 
-def _compile(query: Parts, node: s.Node) -> tuple[Template, Column]:
-    """Return a value as SQL, and how it comes out of the database, or each member of a list."""
+def _compile(query: Parts, node: s.Node) -> tuple[Template, SqlColumn]:
+    """Return a value as SQL, and the column that decodes it or each member of a list."""
     if is_list(node):
         return listed(query, node)
     return query.scalar(node), query.column_of("", node)
 
 
-def is_list(node: s.Node) -> TypeGuard[s.Call]:
+def is_list(node: s.Node) -> TypeGuard[s.FunctionCall]:
     """Return whether a value is `list(relation, column)`."""
-    return isinstance(node, s.Call) and node.name == "list"
+    return isinstance(node, s.FunctionCall) and node.name == "list"
 
 
 # ---- optional relations
 def optional_relation(query: Parts, shape: Selected) -> str:
-    """Return the key, as SQL, of the row that all values of a map come through.
+    """Return the key, as SQL, of the one optional row that all values of a map come through.
 
-    Nothing where they have no such row in common, or it is always there.
+    Empty if they have no such row in common, or it always exists.
     """
-    found = [_path(query, one) for one in leaves(shape)]
+    found = [_path(query, leaf) for leaf in leaves(shape)]
     owners = {id(owner): owner for owner, _ in found}
     if len(owners) != 1 or any(len(path) < 2 for _, path in found):
         return ""
     (owner,) = owners.values()
     relations = [path[:-1] for _, path in found]
     prefix = min(relations, key=len)
-    while any(one[: len(prefix)] != prefix for one in relations):
+    while any(relation[: len(prefix)] != prefix for relation in relations):
         prefix = prefix[:-1]
     return _optional_key(owner, prefix)
 
@@ -231,7 +231,7 @@ def _optional_key(owner: Parts, prefix: tuple[str, ...]) -> str:
 class SelectCode:
     """Collects the columns of one SELECT, and builds the row out of them."""
 
-    def __init__(self, flow: Flow, query: Parts, *, rows: Rows | None = None) -> None:
+    def __init__(self, flow: Flow, query: Parts, *, rows: RelatedRows | None = None) -> None:
         """Args: `rows`: the tuple is a JSON list that begins with a part of their key."""
         self.flow, self.query, self.in_json = flow, query, rows is not None
         self.columns: list[Template] = [] if rows is None else [rows.order.partition(",")[0]]
@@ -242,7 +242,7 @@ class SelectCode:
         return ast.Dict(keys, [self.value(name, value) for name, value in shape.items])
 
     def whole(self, shape: Selected) -> tuple[ast.expr, dict[str, str]]:
-        """Return the code that builds a row, and where computed values stand, for ORDER BY."""
+        """Return the code that builds a row, and the SQL of computed values, for ORDER BY."""
         keys: list[ast.expr | None] = []
         code, places = [], dict[str, str]()
         for name, value in shape.items:
@@ -261,7 +261,7 @@ class SelectCode:
             return self.map(value)
         if isinstance(value, Many):
             return self.many(name, value)
-        assert isinstance(value, Expression)  # noqa: S101 - checked before
+        assert isinstance(value, Expression)  # noqa: S101 - the check has tested it
         sql, column = _compile(self.query, value.node)
         if is_list(value.node):
             return self.each(sql, self.flow.decoded("r", column, in_json=True))
@@ -275,7 +275,7 @@ class SelectCode:
         return self.flow.expression(f"None if r[{self.take(key)}] is None else inner", inner=inner)
 
     def many(self, name: str, many: Many) -> ast.expr:
-        """Return the code of a list of rows, which the database gives as JSON."""
+        """Return the code of a list of rows, which the database returns as JSON."""
         rows = _rows(self.query, path_to(name, many))
         inner, find = SelectCode(self.flow, rows.query, rows=rows), many.find
         if find is None:
@@ -293,7 +293,7 @@ class SelectCode:
         first = self.flow.use("filter:first")
         return self.flow.expression("first(members)", first=first, members=members)
 
-    def nested(self, find: NestedFind, rows: Rows) -> ast.expr:
+    def nested(self, find: NestedFind, rows: RelatedRows) -> ast.expr:
         """Return the code that builds a row of a nested list."""
         if isinstance(find.select, Selected):
             return self.row(opened(find.select, rows.query.table))

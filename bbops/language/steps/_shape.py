@@ -1,4 +1,4 @@
-"""`select` as it is written: a list of columns, or which values stand under which names."""
+"""`select` as it is written: a list of columns, or values by their names."""
 
 from __future__ import annotations
 
@@ -27,22 +27,22 @@ from bbops.source.yaml.document import Map, Mark, Text
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Selected(Holder):
-    """Names with expressions, with what is selected under them, or with rows of a relation."""
+    """Names with expressions, with shapes inside, or with rows of a relation."""
 
     items: tuple[tuple[str, Bare | Selected | Many | Listed], ...]
     mark: Mark | None = None
 
     def held(self) -> tuple[Any, ...]:
-        """Return what is selected."""
+        """Return the values under the names."""
         return tuple(value for _, value in self.items)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Many(Holder):
-    """A list of what is selected of each row that a relation leads to.
+    """A list of values from each row of a relation.
 
     Attributes:
-        find: which rows of which relation; without it all, and the relation is the key's name.
+        find: the rows, and their relation; without it all rows, and the relation is the key's name.
     """
 
     each: Selected
@@ -50,13 +50,13 @@ class Many(Holder):
     find: NestedFind | None = None
 
     def held(self) -> tuple[Any, ...]:
-        """Return what is selected of each row, and what says which rows."""
+        """Return the values of each row, and the query of the rows."""
         return (self.each,) if self.find is None else (self.each, self.find.where)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Groups(Holder):
-    """What makes a group: names with expressions, or a list of columns."""
+    """The columns of a group: names with expressions, or a list of columns."""
 
     items: tuple[tuple[str, Bare], ...] = ()
     is_list: bool = False
@@ -68,11 +68,11 @@ class Groups(Holder):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Listed(Holder):
-    """Columns of the row, or of the rows, that the relation of this name leads to.
+    """Columns of the row, or of the rows, of the relation with this name.
 
     Attributes:
-        of_one: what they mean where it leads to one row: `author: { id: author.id }`.
-        of_many: what they mean where it leads to many rows: `comments: [ { id: id } ]`.
+        of_one: the shape if the relation leads to one row: `author: { id: author.id }`.
+        of_many: the shape if it leads to many rows: `comments: [ { id: id } ]`.
     """
 
     columns: tuple[str, ...]
@@ -106,7 +106,7 @@ def read_select(data: Any) -> Columns | Selected:
 
 
 def read_groups(data: Any) -> Groups:
-    """Return a list of columns, or a map of names to expressions, as what makes a group."""
+    """Return a list of columns, or a map of names to expressions, as the columns of a group."""
     if isinstance(data, dict):
         for name in data:
             if not _NAME(str(name)):
@@ -126,7 +126,7 @@ def _columns(names: Iterable[str]) -> Groups:
 
 
 def column_named(name: Text) -> Expression:
-    """Return the expression that a column of a list is."""
+    """Return the expression of a column in a list."""
     return Expression(Name(0, len(name), str(name)), name.mark, str(name))
 
 
@@ -148,7 +148,7 @@ def _read(
         return _read_shape(value, path)
     if not isinstance(value, list):
         return read_bare(value)
-    if value and all(isinstance(one, str) for one in value):
+    if value and all(isinstance(item, str) for item in value):
         return _read_columns(str(name), value, mark)
     if len(value) != 1 or not isinstance(value[0], dict) or not value[0]:
         hint = f"write '{name}: [id]', or '{name}: [ {{ id: id }} ]'"
@@ -158,7 +158,7 @@ def _read(
 
 
 def _read_nested(value: Any, mark: Mark | None, path: Path) -> Many:
-    """Return a nested list; its mistakes are those of a model that stands at `path`."""
+    """Return a nested list; its mistakes are reported like mistakes of a model at `path`."""
     wanted: Any = _Nested
     for part in reversed(path):
         wanted = list[wanted] if isinstance(part, int) else dict[str, wanted]
@@ -172,9 +172,11 @@ def _read_nested(value: Any, mark: Mark | None, path: Path) -> Many:
 
 
 def selected_groups(select: Columns | Selected | None) -> Groups | None:
-    """Return what `distinct` compares; None where it is not a list of columns or a flat map."""
+    """Return the columns that `distinct` compares; None unless they are a list or a flat map."""
     if isinstance(select, Selected):
-        flat = [(name, one) for name, one in select.items if isinstance(one, Expression | Broken)]
+        flat = [
+            (name, item) for name, item in select.items if isinstance(item, Expression | Broken)
+        ]
         return Groups(tuple(flat)) if len(flat) == len(select.items) else None
     if not select:
         return None
@@ -182,7 +184,7 @@ def selected_groups(select: Columns | Selected | None) -> Groups | None:
 
 
 class NestedFind(Model):
-    """Rows of a relation in `select`: which, in which order, how many, and what of each."""
+    """Rows of a relation in `select`: their condition, order, number and columns."""
 
     relation: Static
     where: BareField | None = None
@@ -209,7 +211,7 @@ def _read_columns(relation: str, names: list[str], mark: Mark | None) -> Listed:
 
 
 def leaves(shape: Selected) -> Iterator[Bare | Many]:
-    """Yield what is selected in a map and the maps inside it."""
+    """Yield the values in a map and the maps inside it."""
     for _, value in shape.items:
         if isinstance(value, Selected):
             yield from leaves(value)

@@ -1,4 +1,4 @@
-"""What a step may know of what it names: called functions, topics, webhooks that are sent."""
+"""The resources that a step names: called functions, topics, and webhooks that are sent."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ Arguments = frozenset[tuple[str, str]]
 """Names of a function's parameters: ("input", "email")."""
 
 Hidden = frozenset[tuple[str, str, bool]]
-"""The same of those that are given something private, and whether a secret of env is in it."""
+"""Parameters with a private argument, and whether it contains a secret of env."""
 
 
 @dataclass(frozen=True, slots=True)
 class Leak:
-    """A step of a called function that does what may not be done with what it is given."""
+    """A step of a called function that may not use the private argument it gets."""
 
     code: str
     place: str
@@ -24,14 +24,14 @@ class Leak:
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """What `call` has to know of a function.
+    """The signature of a function, for `call`.
 
     Attributes:
-        arguments: for input, params and query a map of what it takes; a field that may be left
-            out is `absent`.
-        required: those that a call must give.
-        call: takes the arguments that are private; returns the type of the result, and what the
-            function would do wrong with them.
+        arguments: the accepted fields of input, params and query, as maps; an optional field is
+            `absent`.
+        required: the arguments that a call must give.
+        call: takes the private arguments; returns the type of the result, and the leaks that they
+            would cause.
     """
 
     arguments: Mapping[str, Type]
@@ -41,7 +41,7 @@ class Signature:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """What `publish` has to know of a file in realtime/: its parameters, its events' payloads."""
+    """A file in realtime/, for `publish`: its parameters, and the payloads of its events."""
 
     parameters: Sequence[str]
     events: Mapping[str, Type]
@@ -49,9 +49,9 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class SentWebhook:
-    """What `send` has to know of a file in webhooks/: its events' payloads, and its owner's kind.
+    """A file in webhooks/, for `send`: the payloads of its events, and the kind of its owner.
 
-    `owner` is `text` or `integer`; None where the receivers have no owner.
+    `owner` is `text` or `integer`; None if the receivers have no owner.
     """
 
     events: Mapping[str, Type]

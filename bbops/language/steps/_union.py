@@ -13,7 +13,7 @@ from bbops.language.expressions.types import ANY, NEVER, Type, join, map_of
 from bbops.language.expressions.values import BareField, Broken, Expression
 from bbops.language.sql.query import Query
 from bbops.language.sql.template import Template, commas, joined, seq
-from bbops.language.sql.types import Column
+from bbops.language.sql.types import SqlColumn
 from bbops.language.steps._base import Static
 from bbops.language.steps._checking import Checking, mark_of
 from bbops.language.steps._flow import Flow
@@ -28,7 +28,7 @@ _WHOLE: Final = frozenset({"any", "null", "list", "map"})
 
 
 class UnionPart(Model):
-    """Rows of one table: which, and what of each."""
+    """Rows of one table: their condition and their columns."""
 
     table: Static
     where: BareField | None = None
@@ -37,7 +37,7 @@ class UnionPart(Model):
 
     @property
     def groups(self) -> Groups:
-        """What is selected, by name; the same at each call."""
+        """The selected values, by name; the same object at each call."""
         select = self.select
         if self._groups is None:
             self._groups = selected_groups(select) or Groups()
@@ -110,7 +110,7 @@ def union_code(flow: Flow, parts: Sequence[UnionPart]) -> Grouped:
     """Return the statement of all parts; their parameters and switches are shared."""
     whole = flow.query(str(parts[0].table))
     names = [name for name, _ in parts[0].groups.items]
-    columns: list[Column] = []
+    columns: list[SqlColumn] = []
     texts: list[Template] = []
     for part in parts:
         query = flow.query(str(part.table))
@@ -120,7 +120,7 @@ def union_code(flow: Flow, parts: Sequence[UnionPart]) -> Grouped:
         cells = dict(part.groups.items)
         made = [_cell(query, cells[name]) for name in names]
         columns = columns or [
-            Column(Text(name), "string" if kind == "text" else kind, nullable=True)
+            SqlColumn(Text(name), "string" if kind == "text" else kind, nullable=True)
             for name, (_, kind) in zip(names, made, strict=True)
         ]
         selected = commas([
@@ -135,7 +135,7 @@ def union_code(flow: Flow, parts: Sequence[UnionPart]) -> Grouped:
 
 
 def _cell(query: Query, value: object) -> tuple[Template, str]:
-    assert isinstance(value, Expression)  # noqa: S101 - checked before
+    assert isinstance(value, Expression)  # noqa: S101 - the check has tested it
     kind, sql = query.type_of(value.node).kind, query.scalar(value.node)
     return (seq(sql, query.dialect.by_code_point) if kind == "text" else sql), kind
 

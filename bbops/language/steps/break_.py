@@ -19,7 +19,7 @@ class Break(Step):
 
     - The condition is an expression without `${ }`; `true` holds always. In the steps behind, its
       opposite is known: after `break: vars.user == null` the fields of `vars.user` may be read.
-    - What `collect` has gathered so far stays; of this round it gathers nothing.
+    - The values that `collect` has gathered so far stay; this round adds none.
     - A loop is not left out of a `transaction`, `parallel`, `cache` or `finally` inside it.
     """
 

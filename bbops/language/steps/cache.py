@@ -22,7 +22,7 @@ from bbops.runtime.values.durations import seconds
 
 
 class CacheParameters(Model):
-    """The key, how long its value is kept, and what makes it."""
+    """The key, the time its value is kept, and the steps that make it."""
 
     key: ValueField
     for_: Duration = Field(alias="for")
@@ -34,7 +34,7 @@ class Cache(Step):
     """Give the value kept under the key; where none is, run the steps and keep `value`.
 
     - Each process keeps its own, at most 1,000 keys, until the next release.
-    - Many who ask at once wait for one of them. A hit runs no steps.
+    - Many requests at once wait for one of them. A hit runs no steps.
     - `forget` has it made again.
     """
 
@@ -75,7 +75,7 @@ class Cache(Step):
         return of
 
     def check_key(self, at: Checking, read: Sequence[str]) -> None:
-        """Warn of what is kept for all requests, and was made of one of them."""
+        """Warn of a value that is kept for all requests, but made from one of them."""
         if read and isinstance(self.cache.key, Constant):
             at.report(
                 self.place("key"), "constant-key",
@@ -106,13 +106,13 @@ _OF_REQUEST = frozenset({"params", "query", "input", "headers", "request"})
 
 
 def _noting(read: list[str], watch: Watch | None) -> Watch:
-    """Return what notes the values of the request that expressions read, and tells `watch` too."""
+    """Return a watch that notes the request values that expressions read, and calls `watch` too."""
 
     def note(node: Node, scope: Scope) -> None:
         path = path_of(node, scope) or ()
         is_signed_in = path[:1] == ("vars",) and len(path) > 2 and path[1] in SIGNED_IN
         if path == ("vars", "auth") and "auth" in scope.roots and scope.roots["auth"].nullable:
-            is_signed_in = True  # who asks, or nobody
+            is_signed_in = True  # the caller, or null
         if (path[:1] and path[0] in _OF_REQUEST and len(path) > 1) or is_signed_in:
             read.append(spelt(path, scope))
         if watch is not None:

@@ -19,9 +19,9 @@ class CancelParameters(Model):
 
 
 class Cancel(Step):
-    """End a job without running it; one that runs ends at its next step. What it did stays.
+    """End a job without running it; a running job ends at its next step. Its effects stay.
 
-    - The result says whether there was one to end: false of a job that has ended, true otherwise.
+    - The result says whether there was a job to end: false if it has ended, true otherwise.
     - It ends jobs of `enqueue` only, not those of tasks and triggers.
     """
 

@@ -68,10 +68,10 @@ class CreateApiKey(Step):
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         given = self.create_api_key
-        names = None if given.channels is None else [str(one) for one in given.channels]
+        names = None if given.channels is None else [str(channel) for channel in given.channels]
         listed: ast.expr = ast.Constant(None)
         if names is not None:
-            listed = ast.List([ast.Constant(one) for one in names], ast.Load())
+            listed = ast.List([ast.Constant(name) for name in names], ast.Load())
         return flow.store(
             self.as_,
             flow.expression(

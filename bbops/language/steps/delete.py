@@ -31,7 +31,7 @@ class Delete(Step):
 
     - `where` must be there; `where: true` means all rows.
     - A table with `softDelete` keeps the row, and sets that column; `unscoped` removes it.
-    - What refers to a row decides by its `onDelete`: refuse with 409, go along, or become null.
+    - Rows that refer to it decide by their `onDelete`: refuse with 409, go along, or become null.
     """
 
     title: ClassVar[str] = "Database Query: delete"

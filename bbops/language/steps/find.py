@@ -14,7 +14,7 @@ from bbops.language.expressions.types import ANY, INTEGER, TEXT, Type, list_of, 
 from bbops.language.expressions.values import Constant, Expression, Value
 from bbops.language.sql.query import Query
 from bbops.language.sql.template import Template, commas, seq
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 from bbops.language.steps._aggregate import (
     Aggregate,
     check_aggregate,
@@ -198,7 +198,7 @@ class Find(Step):
 
     @property
     def is_paged(self) -> bool:
-        """Whether it gives pages: also with `after: null`, which is the first one."""
+        """Whether it returns pages: also with `after: null`, which is the first one."""
         return "after" in self.find.model_fields_set
 
     @property
@@ -216,7 +216,7 @@ class Find(Step):
                 message = f"'{name}' does not go with 'after', which gives pages of rows"
                 at.report(self.key_place(name), "paging", message)
 
-    def check_groups(self, at: Checking, table: Table, given: Aggregate, facts: Facts) -> Type:
+    def check_groups(self, at: Checking, table: SqlTable, given: Aggregate, facts: Facts) -> Type:
         for name, value in (("select", self.find.select), ("distinct", self.find.distinct)):
             if value:
                 message = f"'{name}' does not go with 'aggregate'"
@@ -226,7 +226,7 @@ class Find(Step):
         check_group_order(at, names, texts, self.place("orderBy"))
         return check_aggregate(at, table, given, facts, self.place("aggregate"))
 
-    def check_distinct(self, at: Checking, table: Table, facts: Facts) -> Type:
+    def check_distinct(self, at: Checking, table: SqlTable, facts: Facts) -> Type:
         groups = self._distinct = selected_groups(self.find.select)
         if groups is None:
             message = "with 'distinct', 'select' is a list of columns, or names with expressions"
@@ -238,7 +238,7 @@ class Find(Step):
         check_group_order(at, names, texts, place, of="distinct")
         return map_of(check_groups(at, table, groups, facts, "'select'"), "the row")
 
-    def check_row(self, at: Checking, table: Table, facts: Facts) -> Type:
+    def check_row(self, at: Checking, table: SqlTable, facts: Facts) -> Type:
         select = self.find.select
         if isinstance(select, Selected):
             scope = query_scope(at, table)
@@ -302,7 +302,7 @@ class Find(Step):
     def read(
         self, flow: Flow, query: Query, template: Template
     ) -> tuple[list[ast.stmt], ast.expr]:  # fmt: skip
-        """Return the code before the rows are read, and the one that reads them."""
+        """Return the code before the rows are read, and the expression that reads them."""
         code, sql, parameters = flow.statement(query, template)
         read = f"await host.database.read({sql}, {parameters})"
         return code, flow.expression(read, host=flow.root("host"))
@@ -316,9 +316,9 @@ class Find(Step):
     def columns(
         self, flow: Flow, query: Query
     ) -> tuple[Template, ast.expr, Mapping[str, str]]:  # fmt: skip
-        """Return what is selected as SQL, and the code that makes a row of the tuple `r`.
+        """Return the selected columns as SQL, and the code that makes a row of the tuple `r`.
 
-        The third part says where computed names stand, for ORDER BY.
+        The third part has the SQL of computed names, for ORDER BY.
         """
         select, table = self.find.select, query.table
         if isinstance(select, Selected):
@@ -329,7 +329,7 @@ class Find(Step):
         return names, flow.row(columns), {}
 
     def keep(self, flow: Flow, rows: ast.expr, **beside: ast.expr) -> list[ast.stmt]:
-        """Return the code that keeps the rows, and what is told beside them."""
+        """Return the code that keeps the rows, and the values beside them."""
         code: list[ast.stmt] = []
         if self.find.with_total:
             kept = flow.temporary()

@@ -16,7 +16,7 @@ from bbops.runtime.auth.tokens import MAX_BYTES
 
 
 class GenerateAuthTokenParameters(Model):
-    """Whom the token stands for; `expiresIn` overrides the project's.
+    """The user of the token; `expiresIn` overrides the project's.
 
     With `refresh` a sign-in begins that lasts: the result is {token, refreshToken}.
     """

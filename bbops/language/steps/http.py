@@ -1,4 +1,4 @@
-"""http: ask another server."""
+"""http: send a request to another server."""
 
 from __future__ import annotations
 
@@ -85,20 +85,22 @@ class Http(Step):
         return ANSWER
 
     def repeats(self) -> bool:
-        """Return whether the request may be sent twice: by its method, or by a key that it has."""
+        """Return whether the request may be sent twice: by its method, or its idempotency key."""
         headers = self.http.headers
         names = [name for name, _ in headers.items] if isinstance(headers, MapValue) else []
         return may_repeat(self.http.method, names)
 
     def check_texts(self, at: Checking, what: str, value: Value | None) -> None:
-        """Report what is no map of texts and numbers; null leaves a name out."""
+        """Report a value that is not a map of texts and numbers; null leaves a name out."""
         of = at.need(value, "map", f"'{what}'", self.place(what), null=True)
-        for name, one in (of.fields or {}).items():
+        for name, field in (of.fields or {}).items():
             keys = value.keys_at if isinstance(value, MapValue) else None
             place = (keys or {}).get(name) or self.place(what)
-            member = one.item if one.kind == "list" and one.item and what != "headers" else one
+            member = (
+                field.item if field.kind == "list" and field.item and what != "headers" else field
+            )
             if member.kind in {"map", "list", "binary"}:
-                at.report(place, "type", f"'{name}' needs text or a number, got {one}")
+                at.report(place, "type", f"'{name}' needs text or a number, got {field}")
             if what == "headers" and name.lower() in OURS:
                 at.report(place, "bad-name", f"header '{name}' cannot be set")
 
@@ -132,6 +134,6 @@ class Http(Step):
         )
 
     def listed(self, flow: Flow, name: str) -> ast.expr:
-        """Return the code of a list of one, empty where it was left out: null is a value, too."""
+        """Return the code of a list of one, empty if it was left out: null is a value, too."""
         given = name in self.http.model_fields_set
         return ast.List([flow.value(getattr(self.http, name))] if given else [], ast.Load())

@@ -9,7 +9,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from bbops.base.model import Model
-from bbops.language.expressions.known import Known
+from bbops.language.expressions.known import FlowFacts
 from bbops.language.expressions.types import NULL, Type
 from bbops.language.expressions.values import BareField
 from bbops.language.steps._base import Checking, Example, Step, Steps
@@ -17,7 +17,7 @@ from bbops.language.steps._flow import Flow
 
 
 class ElseIf(Model):
-    """Another condition, looked at where those before do not hold, and its steps."""
+    """Another condition, tested if the conditions before it are false, and its steps."""
 
     if_: BareField = Field(alias="if")
     then: Steps
@@ -26,8 +26,8 @@ class ElseIf(Model):
 class If(Step):
     """Run `then` when the condition holds, otherwise the first of `elif` that does, or `else`.
 
-    - The condition is an expression without `${ }`, and true or false: an empty text or zero means
-      nothing by itself.
+    - The condition is an expression without `${ }`, and true or false: an empty text or zero is
+      neither.
     - What it proves holds inside: after `vars.user != null` the fields of `vars.user` may be read.
       Where a branch ends with `return` or `throw`, its opposite holds for the steps after it.
     """
@@ -64,13 +64,13 @@ class If(Step):
 
     def check(self, at: Checking) -> Type:
         before, where = at.scope.known, f"of the 'if' on line {at.line} sets it"
-        ends: list[tuple[str, Known]] = []
-        for number, one in enumerate(self.ways()):
-            yes, no = at.condition(one.if_, self.place("if") if one is self else None)
-            if not at.is_clear(one.if_):
+        ends: list[tuple[str, FlowFacts]] = []
+        for number, branch in enumerate(self.ways()):
+            yes, no = at.condition(branch.if_, self.place("if") if branch is self else None)
+            if not at.is_clear(branch.if_):
                 at.scope.known.doubtful = True
             part = f"'elif' {number}" if number else "'then'"
-            ends.append((f"only {part} {where}", at.branch(one.then, yes)))
+            ends.append((f"only {part} {where}", at.branch(branch.then, yes)))
             at.scope.known = at.scope.known.copy(no)
         ends.append((f"only 'else' {where}", at.branch(self.else_ or ())))
         at.scope.known = before
@@ -82,10 +82,10 @@ class If(Step):
         return [self, *self.elif_]
 
     def blocks(self) -> Sequence[Sequence[Step]]:
-        return (self.then, *(one.then for one in self.elif_), self.else_ or ())
+        return (self.then, *(branch.then for branch in self.elif_), self.else_ or ())
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         other = flow.block(self.else_) if self.else_ else []
-        for one in reversed(self.ways()):
-            other = [ast.If(flow.condition(one.if_), flow.block(one.then), other)]
+        for branch in reversed(self.ways()):
+            other = [ast.If(flow.condition(branch.if_), flow.block(branch.then), other)]
         return other

@@ -22,7 +22,7 @@ from bbops.language.sql.computed import returned_columns
 from bbops.language.sql.query import Query
 from bbops.language.sql.ruled import allowed, seen, visible
 from bbops.language.sql.template import Template, commas, seq
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 from bbops.language.steps._base import Checking, Example, Static, Step, mark_of
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._query import (  # fmt: skip
@@ -41,7 +41,7 @@ from bbops.runtime.values.identifiers import quote
 
 
 class OnConflict(Model):
-    """What happens to a row whose `columns` are there already."""
+    """The action for a row whose `columns` exist already."""
 
     columns: list[Static] = Field(min_length=1)
     do: Annotated[ValueField, Field()]
@@ -120,11 +120,11 @@ class Insert(Step):
             return {"list": list_of(row), "map": row}.get(of.kind, _hidden(ANY, table))
         return row
 
-    def check_missing(self, at: Checking, table: Table, data: Value, of: Type) -> None:
+    def check_missing(self, at: Checking, table: SqlTable, data: Value, of: Type) -> None:
         row = of.item if of.kind == "list" else of
         if row is None or row.fields is None or row.rest is not None:
             return
-        given = {name for name, one in row.fields.items() if not one.absent}
+        given = {name for name, field in row.fields.items() if not field.absent}
         if not row.fields.keys() <= table.columns.keys():
             return  # one of them may be the misspelt one
         missing = [c.name for c in table.columns.values() if c.is_required and c.name not in given]
@@ -135,7 +135,7 @@ class Insert(Step):
                 f"table '{table.name}' needs a value for '{name}'", hint,
             )  # fmt: skip
 
-    def check_conflict(self, at: Checking, table: Table, conflict: OnConflict) -> None:
+    def check_conflict(self, at: Checking, table: SqlTable, conflict: OnConflict) -> None:
         rules = table.rules
         is_one = rules is None or len(rules.of("insert", "update")) < 2
         if _does(conflict) != "ignore" and not is_one:
@@ -207,23 +207,23 @@ class Insert(Step):
 
     @property
     def updates(self) -> bool:
-        """Whether a row that is there already may be updated."""
+        """Whether an existing row may be updated."""
         conflict = self.insert.on_conflict
         return conflict is not None and _does(conflict) != "ignore"
 
-    def updates_ruled(self, table: Table) -> bool:
-        """Whether a row that is there already may be one that may not be updated."""
+    def updates_ruled(self, table: SqlTable) -> bool:
+        """Whether the existing row may be protected from updates by a rule."""
         rules = table.rules
         return self.updates and rules is not None and bool(rules.hides or rules.of("update"))
 
-    def existing(self, query: Query, table: Table) -> Template:
-        """Return which of the rows that are there already may be updated, behind ON CONFLICT."""
+    def existing(self, query: Query, table: SqlTable) -> Template:
+        """Return the condition after ON CONFLICT of the existing rows that may be updated."""
         if not self.updates_ruled(table):
             return ""
         return seq(" WHERE ", seen(query, table, "update"))
 
-    def after(self, query: Query, table: Table) -> Template:
-        """Return what RETURNING says last: whether the row meets the rules; else nothing."""
+    def after(self, query: Query, table: SqlTable) -> Template:
+        """Return the last part of RETURNING: whether the row meets the rules; else nothing."""
         data = self.insert.data
         operations = ["insert", "update"] if self.updates else ["insert"]
         conflict = self.insert.on_conflict
@@ -236,12 +236,12 @@ class Insert(Step):
         found = allowed(query, table, *operations)
         return "" if found is None else as_value(found)
 
-    def moved(self, flow: Flow, table: Table) -> dict[str, str]:
-        """Return what RETURNING adds where a row brings its own number of a column."""
+    def moved(self, flow: Flow, table: SqlTable) -> dict[str, str]:
+        """Return the parts of RETURNING for rows with their own number in an automatic column."""
         counted = [name for name, column in table.columns.items() if column.auto == "increment"]
         return {name: flow.dialect.moves_on(table.name, name) for name in counted}
 
-    def conflict(self, flow: Flow, query: Query, table: Table, given: list[str]) -> Template:
+    def conflict(self, flow: Flow, query: Query, table: SqlTable, given: list[str]) -> Template:
         conflict = self.insert.on_conflict
         if conflict is None:
             return ""
@@ -255,21 +255,21 @@ class Insert(Step):
             conflict.columns, mode, self.only(flow, table), given, updated, self.keys(flow, table)
         )
 
-    def keys(self, flow: Flow, table: Table) -> str:
+    def keys(self, flow: Flow, table: SqlTable) -> str:
         """Return the index expressions of a conflict's columns, as SQL."""
         conflict = self.insert.on_conflict
         columns = [] if conflict is None else [str(name) for name in conflict.columns]
         return ", ".join(flow.dialect.unique_key(name, table.unique_type(name)) for name in columns)
 
-    def only(self, flow: Flow, table: Table) -> str:
-        """Return of which rows the columns of a conflict are unique; empty of all."""
+    def only(self, flow: Flow, table: SqlTable) -> str:
+        """Return the condition under which a conflict's columns are unique; empty for all rows."""
         conflict = self.insert.on_conflict
-        for one in table.partly_unique(conflict.columns) if conflict is not None else ():
-            where = kept_sql(table.name, table.columns, one.where, flow.dialect.kept)
+        for partial in table.partly_unique(conflict.columns) if conflict is not None else ():
+            where = kept_sql(table.name, table.columns, partial.where, flow.dialect.kept)
             return f" WHERE ({where})"
         return ""
 
-    def dynamic(self, flow: Flow, table: Table) -> list[ast.stmt]:
+    def dynamic(self, flow: Flow, table: SqlTable) -> list[ast.stmt]:
         """`data: ${ … }`: the columns are known only at run time."""
         conflict = self.insert.on_conflict
         mode = str(_does(conflict)) if conflict else ""
@@ -303,8 +303,8 @@ class Insert(Step):
             ),
         )
 
-    def pieces(self, flow: Flow, table: Table) -> tuple[list[ast.stmt], ast.expr]:
-        """Return the code of what rules add to the statement; null where they add nothing."""
+    def pieces(self, flow: Flow, table: SqlTable) -> tuple[list[ast.stmt], ast.expr]:
+        """Return the code of the parts that rules add to the statement; null without any."""
         query = flow.query(table.name, bare=False, writes=True)
         existing, after = self.existing(query, table), self.after(query, table)
         if not (existing or after):
@@ -327,6 +327,6 @@ def _does(conflict: OnConflict) -> object:
     return conflict.do.value if isinstance(conflict.do, Constant) else None
 
 
-def _hidden(of: Type, table: Table) -> Type:
-    """A row or rows, nobody knows which: private if a column is."""
+def _hidden(of: Type, table: SqlTable) -> Type:
+    """Return the type of a row or of rows, which is private if a column is."""
     return concealed(of, by=table.column_types.values())

@@ -21,8 +21,8 @@ class JobStatusParameters(Model):
 class JobStatus(Step):
     """Give `{state, attempts, result, error}` of a job of `enqueue`; null where there is none.
 
-    - `state` is `ready`, `later` or `blocked` of one that waits, `running`, `held`, `dead`, or
-      `done` or `cancelled` of one that has ended.
+    - `state` is `ready`, `later` or `blocked` for a waiting job, `running`, `held`, `dead`, or
+      `done` or `cancelled` for an ended one.
     - `result` is what its function returned, once it is done; `error` why its last attempt failed.
     - A job is known for 7 days after it has ended, unless `work.keep` of the server's file changes
       that; a dead job for 30.

@@ -20,7 +20,7 @@ from bbops.language.steps._notes import Round
 
 
 class LoopParameters(Model):
-    """What to walk or how long to go on, under which names, and what to collect.
+    """The list or the condition of the loop, its variables, and the collected value.
 
     `max` is how many rounds a loop with `while` may have.
     """
@@ -125,10 +125,10 @@ class Loop(Step):
         return concealed(over.item or ANY, by=[over] if over.private else [])
 
     def one_round(self, at: Checking, why: str, ends: Round) -> tuple[Type, Facts]:
-        """Check what runs for a member, and what a `where` leaves out.
+        """Check the steps for a member, and the effects of a `where`.
 
         Returns:
-            What is collected, and what is known once `while` does not hold any more.
+            The collected type, and the facts after `while` is false.
         """
         loop = self.loop
         facts, after = _nothing(), _nothing()
@@ -185,7 +185,7 @@ class Loop(Step):
         return out + (flow.store(self.as_, ast.Name(collected, ast.Load())) if self.as_ else [])
 
     def going_on(self, flow: Flow, condition: Bare, rounds: str) -> list[ast.stmt]:
-        """Return the code that ends the loop, or fails; its `now()` is that of each round."""
+        """Return the code that ends the loop, or fails; its `now()` is fixed for each round."""
         test = flow.at_one_time(
             lambda: [ast.If(ast.UnaryOp(ast.Not(), flow.condition(condition)), [ast.Break()], [])]
         )

@@ -10,14 +10,14 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from bbops.base.names import VariableName
-from bbops.language.expressions.known import Known
+from bbops.language.expressions.known import FlowFacts
 from bbops.language.expressions.types import NULL, Type, map_of
 from bbops.language.steps._base import Checking, Example, Step, Steps, refuse_return, variables
 from bbops.language.steps._flow import Flow
 
 
 class Parallel(Step):
-    """Go on when all branches are done; one that fails cancels the others.
+    """Continue after all branches are done; a failing branch cancels the others.
 
     - A variable that a branch sets is its own: the others neither set nor read it.
     - `as` holds the result of each branch's last step, by the branch's name.
@@ -45,7 +45,7 @@ class Parallel(Step):
     parallel: Annotated[dict[VariableName, Steps], Field(min_length=1, max_length=32)]
 
     def check(self, at: Checking) -> Type:
-        ends: dict[str, Known] = {}
+        ends: dict[str, FlowFacts] = {}
         reads: dict[str, set[str]] = {}
         before, scope = at.scope.reads, at.scope
         for name, steps in self.parallel.items():
@@ -63,14 +63,14 @@ class Parallel(Step):
     def check_shared(self, at: Checking, reads: Mapping[str, set[str]]) -> None:
         """Report variables that one branch sets and another one uses at the same time."""
         sets = {name: set(variables(steps)) for name, steps in self.parallel.items()}
-        for one, other in permutations(self.parallel, 2):
-            for shared in sorted(sets[one] & (sets[other] | reads[other])):
-                message = f"branch '{other}' uses 'vars.{shared}', which branch '{one}' sets"
+        for branch, other in permutations(self.parallel, 2):
+            for shared in sorted(sets[branch] & (sets[other] | reads[other])):
+                message = f"branch '{other}' uses 'vars.{shared}', which branch '{branch}' sets"
                 hint = "they run at the same time: use another name, or do it after 'parallel'"
                 at.report(self.key_place(other), "parallel", message, hint)
 
-    def take(self, at: Checking, name: str, end: Known) -> None:
-        """Know what a branch has set: all branches run to their end."""
+    def take(self, at: Checking, name: str, end: FlowFacts) -> None:
+        """Take over the variables of a branch: all branches run to their end."""
         known, why = at.scope.known, f"not every path of branch '{name}' sets it"
         for variable in dict.fromkeys(variables(self.parallel[name])):
             if variable in end.vars:
@@ -79,7 +79,7 @@ class Parallel(Step):
                 known.unset.setdefault(variable, end.unset.get(variable, why))
         known.ended |= end.ended
 
-    def result(self, ends: Mapping[str, Known]) -> Type:
+    def result(self, ends: Mapping[str, FlowFacts]) -> Type:
         found = {
             name: ends[name].vars.get(steps[-1].as_ or "", NULL)
             for name, steps in self.parallel.items()

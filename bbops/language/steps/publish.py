@@ -1,4 +1,4 @@
-"""publish: send a message to everybody who has subscribed to a topic."""
+"""publish: send a message to all subscribers of a topic."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class Publish(Step):
         return NULL
 
     def check_params(self, at: Checking, of: Type, topic: Topic) -> None:
-        """Each parameter of the topic is given, as a text or number, and no other one."""
+        """Check that the topic's parameters, and no others, are given as texts or numbers."""
         value, place = self.publish.params, self.place("params")
         if of.fields is None:
             if of.kind not in {"map", "any"}:
@@ -79,7 +79,7 @@ class Publish(Step):
             return
         for name in topic.parameters:
             if name not in of.fields and not of.fields.keys() <= set(topic.parameters):
-                continue  # the misspelt one is told of below
+                continue  # the misspelt name is reported below
             if name not in of.fields:
                 message = f"realtime '{self.publish.realtime}' needs params '{name}'"
                 at.report(place or mark_of(self.publish.realtime), "missing-argument", message)

@@ -21,8 +21,8 @@ class RefreshAuthTokenParameters(Model):
 class RefreshAuthToken(Step):
     """Give {userId, refreshToken}; a bad token is 401, and a used one ends the sign-in.
 
-    - Each refresh token is used once, and the next one comes with the answer. Who uses it again
-      within 10 seconds, as a second tab does, gets the same next one.
+    - Each refresh token is used once, and the next one comes with the answer. A second use within
+      10 seconds, such as by a second tab, gets the same next one.
     - It gives no access token: read the user afresh, then use `generateAuthToken`.
     """
 

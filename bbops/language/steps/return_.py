@@ -57,21 +57,21 @@ class Return(Step):
     - Without `value` the body is empty. 204 and 304 never have one.
     - `return: ${ x }` is short for `return: { value: ${ x } }`.
     - `file` answers with a file of the request, by the `path` that it has in `input`, or that a
-      step wrote. What is outside of the request's folder is no such file. Its type is found out by
+      step wrote. Files outside of the request's folder do not count. Its type is found out by
       name and content where `contentType` does not say it; HTML, SVG, XML and scripts, which a
       browser would run, need it said. A GET may ask for a part of it.
     - With `from: localStorage`, `file` is the path of a file that the addon keeps. Such an answer
-      has an `etag`; one that is not there is 404.
+      has an `etag`; a missing file is 404.
     - `contentType` may be an expression, such as `${ vars.row.type }`; a text that is not a media
       type gets 400. If it is HTML or SVG, the value is escaped as with `contentType: text/html`. A
       file or `binary` value whose computed type a browser would run is sent as
       `application/octet-stream`.
     - A `value` of type `binary` with a `contentType` is sent as the bytes that it is.
     - `stream` answers with what a step of a model gives, piece by piece, as server-sent events:
-      `text` with `{ text }` as the vendor sends them, and at the end `done` with what the step
-      would have returned, or `error` with `{ code, message, requestId }`. What goes wrong before
+      `text` with `{ text }` as the vendor sends them, and at the end `done` with the value that the
+      step would have returned, or `error` with `{ code, message, requestId }`. An error before
       the vendor answers is an ordinary error with its status. `retry` and `timeout` are keys
-      beside that step: the time is for all pieces, and that of the endpoint counts, too. Only
+      beside that step: the time is for all pieces, and the endpoint's own time counts, too. Only
       functions that endpoints alone run can do this.
     - Steps behind it never run, which is a warning.
     """
@@ -100,7 +100,7 @@ class Return(Step):
     return_: ReturnParameters = Field(alias="return")
 
     def place(self, key: str) -> Mark | None:
-        """Return where a parameter stands; the short form is nothing but the value."""
+        """Return the place of a parameter; the short form has only the value."""
         found = super().place(key)
         return super().place("return") if found is None and key == "value" else found
 
@@ -138,7 +138,7 @@ class Return(Step):
             at.report(place, "bad-value", message)
 
     def check_stream(self, at: Checking, step: Step) -> None:
-        """A stream is no value either: it begins here, and ends behind the function."""
+        """Check a stream, which is not a value: it begins here, and ends after the function."""
         at.notes.gives.append(_EVENTS)
         at.notes.leaves.append(at.scope.known.copy())
         for name in sorted(self.return_.model_fields_set - {"stream", "headers"}):
@@ -162,7 +162,7 @@ class Return(Step):
         step.check(replace(at, step=step.mark or at.step))
 
     def check_file(self, at: Checking, file: Value) -> None:
-        """A file is no value: it goes to a client, and nowhere else."""
+        """Check a file, which is not a value: it goes to a client, and nowhere else."""
         at.notes.gives.append(NULL)
         at.notes.leaves.append(at.scope.known.copy())
         at.fit(file, at.value(file), "text", "'file'", self.place("file"))
@@ -176,7 +176,7 @@ class Return(Step):
             at.report(self.place("file"), "bad-value", message, hint)
 
     def check_value(self, at: Checking) -> None:
-        """A function that is only called gives its value to other functions, not to a client."""
+        """Check a value, which a function that is only called returns to other functions."""
         value = self.return_.value
         if value is None or "value" not in self.return_.model_fields_set:
             at.notes.gives.append(NULL)
@@ -226,7 +226,7 @@ class Return(Step):
 
     @property
     def fixed_type(self) -> str | None:
-        """The content type that stands in the file; None where there is none, or an expression."""
+        """The constant content type; None without one, or for an expression."""
         said = self.return_.content_type
         return str(said.value) if isinstance(said, Constant) else None
 
@@ -236,7 +236,7 @@ class Return(Step):
         return isinstance(value, Expression) and flow.type_of(value).kind == "binary"
 
     def type_code(self, flow: Flow, read: str) -> tuple[str, list[ast.stmt]]:
-        """Return the name that holds a computed content type, with its code; empty for others.
+        """Return the name of a computed content type, with its code; empty for a constant.
 
         Args:
             read: the function of `bbops.runtime.http.content_types` that checks it.
@@ -252,7 +252,7 @@ class Return(Step):
         return name, code
 
     def file_code(self, flow: Flow, file: Value) -> list[ast.stmt]:
-        """Return the code that answers with a file, which is looked for at this line."""
+        """Return the code that answers with a file, which is looked up at this line."""
         kind, begun = self.type_code(flow, "file_type")
         said = load(kind) if kind else ast.Constant(self.fixed_type)
         return [*begun, *self.found_code(flow, file, said)]
@@ -281,7 +281,7 @@ class Return(Step):
         """Return the code of the value; into markup, text from outside is escaped.
 
         Args:
-            kind: the name that holds a computed content type; empty without one.
+            kind: the name of a computed content type; empty without one.
         """
         answer = self.return_
         if answer.value is None or answer.content_type is None:
@@ -299,7 +299,7 @@ class Return(Step):
 
 _STREAMED = ("aiModel.chatCompletion", "chatModel.createMessage")
 _EVENTS = list_of(map_of({"event": TEXT, "data": ANY}, "the event"))
-"""What a test sees of a stream."""
+"""The value of a stream in a test."""
 _KEYS = {"from_": "from", "content_type": "contentType"}
 _EMPTY = frozenset({204, 304})
 _WRITTEN = "text number boolean datetime date binary"

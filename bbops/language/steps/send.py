@@ -1,4 +1,4 @@
-"""send: tell the receivers of a webhook that something happened."""
+"""send: notify the receivers of a webhook of an event."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from bbops.language.steps._surroundings import SentWebhook
 
 
 class SendParameters(Model):
-    """The file in webhooks/, the event, whose receivers are told, and the payload."""
+    """The file in webhooks/, the event, the owner of the receivers, and the payload."""
 
     webhook: Static
     event: Static
@@ -28,7 +28,7 @@ class Send(Step):
     """Send a signed message in the background and go on at once; in a transaction, if it commits.
 
     - The `payload` must fit the shape of the event in `webhooks/`, and may hold nothing private.
-    - `owner` says whose receivers are told, where the webhook has an `owner`.
+    - `owner` selects the receivers, if the webhook has an `owner`.
     - The result is `{id}`, the `webhook-id` of the message.
     - In tests nothing is sent, and `expect.sent` names what was. A draft writes it to the log.
     """
@@ -72,7 +72,7 @@ class Send(Step):
         return map_of({"id": TEXT}, "the message")
 
     def check_owner(self, at: Checking, of: Type | None, found: SentWebhook) -> None:
-        """An owner is given where the webhook has one, and nowhere else."""
+        """Check that an owner is given exactly if the webhook has one."""
         webhook, value = self.send.webhook, self.send.owner
         if found.owner is None and value is not None:
             message = f"the receivers of webhook '{webhook}' have no owner"

@@ -16,7 +16,7 @@ from bbops.language.expressions.types import ANY, Type, list_of
 from bbops.language.expressions.values import Expression, Value, ValueField
 from bbops.language.sql.own import READS, WRITES, OwnStatement, read_statement
 from bbops.language.sql.own_rules import behind_rules, names_table, past_rules
-from bbops.language.sql.types import Column, Table
+from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.language.steps._base import Checking, Example, Static, Step, mark_of
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._own_statement import OwnColumnTypes, OwnTexts, cast, kind_of, row_of
@@ -51,8 +51,8 @@ class Sql(Step):
       other files or servers. A value in it has at most 4,000,000 bytes, the pattern of a `LIKE`
       128, all rows that it gives 64 MiB.
     - Of a table with rules it sees the visible rows, under the table's name. Such a statement names
-      no table behind a dot, and has no comments, backslashes or backquotes: what could be read in
-      two ways is refused. One that writes names no table with rules at all.
+      no table behind a dot, and has no comments, backslashes or backquotes: an ambiguous statement
+      is refused. A statement that writes names no table with rules at all.
     - It ends after 10 s at the latest, and is then answered with 503 `statementTimeout`.
     - `bbops validate` has the statement compiled for the declared tables, by SQLite, unless
       `database.engine` of the project is `postgres`.
@@ -97,11 +97,11 @@ class Sql(Step):
 
     @property
     def own(self) -> OwnStatement:
-        """The statement, read; that of SQLite, where each database has its own."""
+        """The parsed statement; SQLite's, if each database has its own."""
         return self.own_on("sqlite")
 
     def own_on(self, database: str) -> OwnStatement:
-        """Return the statement of a database, read."""
+        """Return the parsed statement of a database."""
         texts = self.sql.statement
         return read_statement(texts.postgres if database == "postgres" else texts.sqlite)
 
@@ -141,8 +141,8 @@ class Sql(Step):
             message = f"with 'mode: {self.sql.mode}' a statement must begin with one of {listed}"
             at.report(mark_of(text), "sql", message, hint)
 
-    def check_rules(self, at: Checking, table: Table, text: Static) -> None:
-        """Refuse a statement about a table with rules that writes, or might look past them."""
+    def check_rules(self, at: Checking, table: SqlTable, text: Static) -> None:
+        """Refuse a statement about a table with rules that writes, or might see hidden rows."""
         needed = [key for key in ("bypassAccess", "unscoped") if table.has(key)]
         why = ""
         if needed and self.sql.mode == "write":
@@ -164,7 +164,7 @@ class Sql(Step):
             own = read_statement(text)
             is_private |= _reads_private(own, at.tables)
             gives_rows &= own.gives_rows
-            for name in [one for one in at.tables if names_table(text, one)]:
+            for name in [table for table in at.tables if names_table(text, table)]:
                 at.notes.reads.add(("table", name))
                 at.used.add(name)
                 self.check_rules(at, at.tables[name], text)
@@ -217,47 +217,52 @@ class Sql(Step):
             ),
         )
 
-    def ruled(self, tables: Mapping[str, Table], database: str) -> list[str]:
-        """Return the tables with rules of which its statement reads the visible rows."""
+    def ruled(self, tables: Mapping[str, SqlTable], database: str) -> list[str]:
+        """Return the tables with rules whose visible rows its statement reads."""
         text = self.sql.statement.every.get("") or getattr(self.sql.statement, database)
         text = text if self.sql.mode == "read" else ""
-        return [name for name, one in tables.items() if one.hides and names_table(text, name)]
+        return [name for name, table in tables.items() if table.hides and names_table(text, name)]
 
     def picked(
         self, flow: Flow, own: OwnStatement, held: Mapping[str, str]
     ) -> tuple[list[ast.stmt], ast.expr, ast.expr]:
-        """Return the code that picks the text, and those of the text and its parameters."""
+        """Return the code that picks the text, and the code of the text and of its parameters."""
         ruled = [flow.tables[name] for name in self.ruled(flow.tables, flow.dialect.name)]
         if not ruled:
             statement = flow.constant("bbops.runtime.data.statements:Statement", own.sql, 0)
             parameters = ast.Tuple([load(held[name]) for name in own.names], ast.Load())
             return [], flow.expression("statement.sql", statement=statement), parameters
-        query, given = flow.query(ruled[0].name), {name: load(one) for name, one in held.items()}
+        query, given = (
+            flow.query(ruled[0].name),
+            {name: load(variable) for name, variable in held.items()},
+        )
         code, chosen, taken = flow.rendered(query, behind_rules(query, ruled, own, given))
         return code, load(chosen), load(taken)
 
 
 def _is_wrong(at: Checking, value: Value) -> bool:
-    """Return whether a value has a mistake that was told."""
+    """Return whether a value has a reported mistake."""
     return isinstance(value, Expression) and not at.is_sound(value)
 
 
 PRIVATE = replace(ANY, private=True)
 
 
-def _names_decimal(own: OwnStatement, tables: Mapping[str, Table]) -> bool:
-    """Return whether a decimal column may be among what it gives: by name, or by `*`."""
+def _names_decimal(own: OwnStatement, tables: Mapping[str, SqlTable]) -> bool:
+    """Return whether a decimal column may be in its result: by name, or by `*`."""
     return any(column.type == "decimal" for column in _read(own, tables))
 
 
-def _reads_private(own: OwnStatement, tables: Mapping[str, Table]) -> bool:
-    """Return whether a private column may be among what it gives: by name, or by `*`."""
+def _reads_private(own: OwnStatement, tables: Mapping[str, SqlTable]) -> bool:
+    """Return whether a private column may be in its result: by name, or by `*`."""
     return any(column.private for column in _read(own, tables))
 
 
-def _read(own: OwnStatement, tables: Mapping[str, Table]) -> Iterator[Column]:
+def _read(own: OwnStatement, tables: Mapping[str, SqlTable]) -> Iterator[SqlColumn]:
     words = set(own.words)
     everything = re.search(r"(?<!\()\*", re.sub(r"\s", "", own.sql)) is not None
     for table in tables.values():
         if table.name in words:
-            yield from (one for one in table.columns.values() if everything or one.name in words)
+            yield from (
+                column for column in table.columns.values() if everything or column.name in words
+            )

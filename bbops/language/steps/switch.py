@@ -1,4 +1,4 @@
-"""switch: run the steps of the case that a value is."""
+"""switch: run the steps of the case that equals a value."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pydantic import Field, StringConstraints
 
 from bbops.base.diagnostics import suggest
 from bbops.language.expressions import nodes as s
-from bbops.language.expressions.known import Known
+from bbops.language.expressions.known import FlowFacts
 from bbops.language.expressions.narrow import outcomes
 from bbops.language.expressions.types import INTEGER, NULL, TEXT, Type
 from bbops.language.expressions.values import BareField, Expression
@@ -22,9 +22,9 @@ Case = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 
 
 class Switch(Step):
-    """Run the steps of the case that the value is, otherwise `else`.
+    """Run the steps of the case that equals the value, otherwise `else`.
 
-    - The value is a text or a whole number, and an expression without `${ }`; null is no case.
+    - The value is a text or a whole number, and an expression without `${ }`; null is not a case.
     - Of a value that is one of a few, such as a column with `enum`, each needs a case, or there is
       an `else`: a new one is then no surprise.
     """
@@ -55,7 +55,7 @@ class Switch(Step):
             self.switch, at.value(self.switch), "text integer", "a switch", place, null=True
         )
         before, where = at.scope.known, f"of the 'switch' on line {at.line} sets it"
-        ends: list[tuple[str, Known]] = []
+        ends: list[tuple[str, FlowFacts]] = []
         for case, steps in self.cases.items():
             self.check_case(at, case, of)
             at.scope.known = before
@@ -82,16 +82,16 @@ class Switch(Step):
             at.report(place, "type", f"the value is a whole number, never '{case}'")
 
     def is_complete(self, at: Checking, of: Type) -> bool:
-        """Return whether each value that there may be has a case; report those that have none."""
-        missing = [one for one in of.options if one not in self.cases]
+        """Return whether each possible value has a case; report the values without one."""
+        missing = [option for option in of.options if option not in self.cases]
         if missing and self.else_ is None:
-            named = ", ".join(f"'{one}'" for one in missing)
+            named = ", ".join(f"'{option}'" for option in missing)
             message = f"there is no case for {named}"
             at.report(self.place("switch"), "missing-case", message, "add it, or add 'else'")
         return bool(of.options) and not missing and not of.nullable
 
     def proved(self, at: Checking, case: str) -> dict[tuple[str | int, ...], bool]:
-        """Return what is known where the value is this case: it is not null."""
+        """Return the facts in a case: the value is not null."""
         if not isinstance(self.switch, Expression):
             return {}
         is_whole = at.scope.type_of(self.switch.node).kind == "integer"
@@ -116,7 +116,7 @@ class Switch(Step):
         return out + other
 
     def case_form(self, flow: Flow, case: str) -> str:
-        """Return a case as the value is compared with it."""
+        """Return a case in the form for comparisons with the value."""
         form = flow.type_of(self.switch).form if isinstance(self.switch, Expression) else ""
         return (PARSERS[form](case) if form else None) or str(case)
 

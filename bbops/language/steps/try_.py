@@ -10,7 +10,7 @@ from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
 from bbops.language.expressions.emit import load
-from bbops.language.expressions.known import Known
+from bbops.language.expressions.known import FlowFacts
 from bbops.language.expressions.types import INTEGER, NULL, NUMBER, TEXT, Type, list_of, map_of
 from bbops.language.steps._base import Checking, Example, Step, Steps, refuse_return, variables
 from bbops.language.steps._flow import Flow
@@ -92,7 +92,7 @@ class Try(Step):
     def why(self, at: Checking, part: str) -> str:
         return f"only '{part}' of the 'try' on line {at.line} sets it"
 
-    def check_catch(self, at: Checking, start: Known) -> Known:
+    def check_catch(self, at: Checking, start: FlowFacts) -> FlowFacts:
         roots = at.scope.roots
         at.scope.roots = {**roots, "error": ERROR}
         start.forget("error")
@@ -100,8 +100,8 @@ class Try(Step):
         at.scope.roots = roots
         return end
 
-    def check_finally(self, at: Checking, steps: Steps, ends: list[tuple[str, Known]]) -> None:
-        """Check what runs wherever the steps before it stopped; what it sets is set."""
+    def check_finally(self, at: Checking, steps: Steps, ends: list[tuple[str, FlowFacts]]) -> None:
+        """Check the steps that run at every end; their variables are set."""
         refuse_return(at, steps, "'finally'")
         before = [*variables(self.try_), *variables(self.catch or ())]
         with at.within("'finally'"):
@@ -140,7 +140,7 @@ class Try(Step):
         )
 
     def ending(self, flow: Flow, steps: Steps, body: list[ast.stmt]) -> list[ast.stmt]:
-        """What fails in `finally` does not hide that the request was ended."""
+        """Return code in which a failure in `finally` does not hide that the request was ended."""
         end, error = flow.temporary(), flow.temporary()
         if flow.is_durable:
             return self.ending_awake(flow, steps, body, end, error)
@@ -158,7 +158,7 @@ class Try(Step):
     def ending_awake(
         self, flow: Flow, steps: Steps, body: list[ast.stmt], end: str, error: str
     ) -> list[ast.stmt]:
-        """Do so in a job; one that goes to sleep has not come to its `finally`."""
+        """Return that code for a job, whose `finally` does not run when it goes to sleep."""
         return flow.run(
             f"{end} = None\n"
             f"try:\n    BODY\nexcept ended as {error}:\n    {end} = {error}\n    raise\n"

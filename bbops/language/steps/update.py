@@ -10,7 +10,7 @@ from bbops.language.expressions.types import ANY, Type
 from bbops.language.expressions.values import BareField, MapValue, ValueField
 from bbops.language.sql.query import Query
 from bbops.language.sql.template import Template, seq
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 from bbops.language.steps._base import Checking, Example, Static, Step
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._query import (  # fmt: skip
@@ -103,8 +103,8 @@ class Update(Step):
             operation="update", looks=is_looked_at(table, data, "update"),
         )  # fmt: skip
 
-    def dynamic(self, flow: Flow, table: Table, query: Query) -> Template:
-        """`data: ${ … }`: which columns is known at run time; their text comes by a switch."""
+    def dynamic(self, flow: Flow, table: SqlTable, query: Query) -> Template:
+        """Return the assignments of `data: ${ … }`; a switch selects their columns at run time."""
         columns = {name: column.type for name, column in table.stored.columns.items()}
         automatic = {n: flow.now() for n, c in table.columns.items() if c.auto == "updated"}
         setter = flow.constant(f"{flow.dialect.writes}:Setter", table.name, columns, table.longest)

@@ -13,7 +13,7 @@ from bbops.language.steps._flow import Flow
 
 
 def claims_of(user: Type) -> Type:
-    """Return the type of what a token says, by the type of its user's id."""
+    """Return the type of a token's claims, by the type of its user's id."""
     fields = {"userId": user, "email": TEXT.or_null(), "role": TEXT.or_null(), "claims": ANY}
     return map_of(fields, "the token")
 
@@ -30,9 +30,9 @@ class VerifyJwtParameters(Model):
 
 
 class VerifyJwt(Step):
-    """Give what `vars.auth` holds; a bad token ends the request with 401.
+    """Give the claims of a token, as in `vars.auth`; a bad token ends the request with 401.
 
-    - Endpoints with `authentication: JWT` do this by themselves; the step is for tokens of others,
+    - Endpoints with `authentication: JWT` do this already; the step is for tokens of other issuers,
       and for routes that a guest may also use (`optional: true` gives null without a token).
     """
 

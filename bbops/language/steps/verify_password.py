@@ -22,7 +22,7 @@ class VerifyPasswordParameters(Model):
 class VerifyPassword(Step):
     """Give true or false.
 
-    - A `hash` of null is false, in the same time: so nobody learns which accounts exist.
+    - A `hash` of null is false, in the same time: so a client does not learn which accounts exist.
     """
 
     title: ClassVar[str] = "Verify Password"

@@ -149,7 +149,7 @@ class Wait(Step):
         )
 
     def condition(self, flow: Flow) -> tuple[list[ast.stmt], ast.expr]:
-        """Return the code of a function that says whether an event is the one, and its name."""
+        """Return the code of a function that tests an event, and its name."""
         if self.wait.where is None:
             return [], ast.Constant(None)
         name, event = flow.temporary(), flow.temporary()
@@ -158,7 +158,7 @@ class Wait(Step):
         return flow.run(f"def {name}({event}):\n    return holds", holds=holds), load(name)
 
     def value(self, flow: Flow) -> ast.expr:
-        """Return the code of what the event must hold; null where that is not known."""
+        """Return the code of the value that the event must contain; null if it is unknown."""
         where = self.wait.where
         found = find_awaited(where.node) if isinstance(where, Expression) else None
         return ast.Constant(None) if found is None else flow.emitter.node(found)
@@ -166,7 +166,7 @@ class Wait(Step):
 
 @contextmanager
 def _about(scope: Scope, event: Type) -> Iterator[None]:
-    """While it lasts, `event` is the one that is waited for."""
+    """Type `event` as the awaited event in the block."""
     roots, known = scope.roots, scope.known
     scope.roots, scope.known = {**roots, "event": event}, known.copy()
     scope.known.forget("event")
@@ -175,8 +175,12 @@ def _about(scope: Scope, event: Type) -> Iterator[None]:
 
 
 def _doors(node: s.Node) -> Iterator[str]:
-    """Yield the functions in a condition that give something else each time."""
-    if isinstance(node, s.Call) and node.name in FUNCTIONS and FUNCTIONS[node.name].needs_host:
+    """Yield the functions in a condition whose results change."""
+    if (
+        isinstance(node, s.FunctionCall)
+        and node.name in FUNCTIONS
+        and FUNCTIONS[node.name].needs_host
+    ):
         yield node.name
     for part in s.children(node):
         yield from _doors(part)

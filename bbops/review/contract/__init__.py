@@ -1,1 +1,1 @@
-"""What a project promises to those who call it, in the words of JSON Schema 2020-12."""
+"""The contract between a project and its clients, in the words of JSON Schema 2020-12."""

@@ -1,4 +1,4 @@
-"""What a route answers, by status: its function, what runs before it, and the server itself."""
+"""The answers of a route by status: of its function, its middleware and the server itself."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from bbops.review.contract.schema import any_of, type_schema
 
 
 def answers(project: CheckedProject, route: Route, *, has_body: bool) -> tuple[Answer, ...]:
-    """Return every answer of a route, those of a status that is not known before at the end.
+    """Return every answer of a route; answers with a computed status come last.
 
     Args:
-        project: that was checked without mistakes.
-        route: what is asked.
-        has_body: whether it reads one.
+        project: a checked project without mistakes.
+        route: the route of the request.
+        has_body: whether it reads a body.
     """
     functions = list(running(project, route))
     found = [*_given(project, route)]
     for function in functions:
         found += _thrown(project, function)
     found += (
-        Answer(one.status, JSON, one.schema, (one.reason,), one.headers)
-        for one in automatic(project, route, functions, has_body=has_body)
+        Answer(response.status, JSON, response.schema, (response.reason,), response.headers)
+        for response in automatic(project, route, functions, has_body=has_body)
     )
     return tuple(_merged(found))
 
 
 def running(project: CheckedProject, route: Route) -> Iterator[Resource[Function]]:
-    """Yield every function that a request may run: the route's own, middleware, what they call."""
+    """Yield every function that a request may run: the route's own, middleware, their callees."""
     todo, seen = [route.function, *route.middleware], set[str]()
     while todo:
         name = todo.pop(0)
@@ -46,21 +46,21 @@ def running(project: CheckedProject, route: Route) -> Iterator[Resource[Function
 
 
 def _given(project: CheckedProject, route: Route) -> Iterator[Answer]:
-    """Yield what is returned; middleware answers only by a `return` with a value."""
+    """Yield the answers of functions; middleware answers only by a `return` with a value."""
     own = route.function
     for name in dict.fromkeys((own, *route.middleware)):
-        for one in outputs(project, name):
+        for output in outputs(project, name):
             is_declared = bool(project.functions[name].model.output)
-            if (one.is_error and not is_declared) or (name != own and one.schema is None):
+            if (output.is_error and not is_declared) or (name != own and output.schema is None):
                 continue
-            yield Answer(one.status, one.content_type, one.schema)
+            yield Answer(output.status, output.content_type, output.schema)
 
 
 def _thrown(project: CheckedProject, function: Resource[Function]) -> Iterator[Answer]:
     scope = project.flows.of(function.name).scope
     for step in function.model.every_step:
         if not isinstance(step, Throw) or not step.throw.model_fields_set:
-            continue  # without anything it throws an error again that is told of already
+            continue  # an empty `throw` repeats an error that is listed already
         error = step.throw
         status = error.status.value if isinstance(error.status, Constant) else None
         reason = _text(error.message)
@@ -81,13 +81,13 @@ def _text(message: object) -> tuple[str, ...]:
 def _merged(found: Iterable[Answer]) -> Iterator[Answer]:
     """Yield the answers, one for each status and type of body."""
     groups: dict[tuple[int | None, str], list[Answer]] = {}
-    for one in found:
-        groups.setdefault((one.status, one.content_type), []).append(one)
+    for answer in found:
+        groups.setdefault((answer.status, answer.content_type), []).append(answer)
     for (status, content_type), many in sorted(groups.items(), key=_rank):
-        schemas = [one.schema for one in many if one.schema is not None]
+        schemas = [answer.schema for answer in many if answer.schema is not None]
         yield Answer(
             status, content_type, any_of(schemas) if schemas else None,
-            _each(one.reasons for one in many), _each(one.headers for one in many),
+            _each(answer.reasons for answer in many), _each(answer.headers for answer in many),
         )  # fmt: skip
 
 

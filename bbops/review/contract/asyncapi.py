@@ -1,4 +1,4 @@
-"""Write the topics of a contract as AsyncAPI 3, which tools for messages read.
+"""Write the topics of a contract as AsyncAPI 3, for tools that read messages.
 
 Source: https://www.asyncapi.com/docs/reference/specification/v3.0.0
 """
@@ -23,9 +23,9 @@ def render_asyncapi(contract: Contract) -> str:
 
 
 def asyncapi(contract: Contract) -> Object:
-    """Return an AsyncAPI document as values of JSON; its application is the project."""
+    """Return an AsyncAPI document as JSON values; its application is the project."""
     used = {name for topic in contract.topics for name in topic.security}
-    schemes = {one.name: _scheme(one) for one in contract.schemes if one.name in used}
+    schemes = {scheme.name: _scheme(scheme) for scheme in contract.schemes if scheme.name in used}
     found: Object = {
         "asyncapi": VERSION,
         "info": {
@@ -34,9 +34,10 @@ def asyncapi(contract: Contract) -> Object:
         },
         "defaultContentType": "application/json",
         "servers": _servers(contract),
-        "channels": {one.id: _channel(one) for one in contract.topics},
+        "channels": {declared.id: _channel(declared) for declared in contract.topics},
         "operations": {
-            name: operation for one in contract.topics for name, operation in _operations(one)
+            name: operation
+            for declared in contract.topics for name, operation in _operations(declared)
         },
         "components": {"securitySchemes": schemes} if schemes else {},
     }  # fmt: skip
@@ -44,7 +45,7 @@ def asyncapi(contract: Contract) -> Object:
 
 
 def _servers(contract: Contract) -> Object:
-    """Return where topics are read: by websocket, and as server-sent events."""
+    """Return the servers of topics: by websocket, and as server-sent events."""
     parts = urlsplit(contract.server)
     if not parts.netloc:
         return {}
@@ -71,10 +72,10 @@ def _channel(topic: Topic) -> Object:
         "address": topic.address,
         "description": topic.description,
         "parameters": {
-            one.name: {"description": "Percent-encoded, as encodeURIComponent does."}
-            for one in topic.parameters
+            parameter.name: {"description": "Percent-encoded, as encodeURIComponent does."}
+            for parameter in topic.parameters
         },
-        "messages": {one.event: _message(one) for one in topic.messages},
+        "messages": {message.event: _message(message) for message in topic.messages},
         "x-bbops": {name: value for name, value in own.items() if value},
     }
     return {name: value for name, value in found.items() if value}
@@ -92,12 +93,12 @@ def _message(message: Message) -> Object:
 
 
 def _operations(topic: Topic) -> list[tuple[str, Object]]:
-    """Return what the project does: it sends messages, and may take those of clients."""
+    """Return the operations of the project: it sends messages, and may receive some."""
     channel = f"#/channels/{topic.id}"
     security = [{"$ref": f"#/components/securitySchemes/{name}"} for name in topic.security]
     found: Object = {"channel": {"$ref": channel}}
     if topic.messages:
-        references = [{"$ref": f"{channel}/messages/{one.event}"} for one in topic.messages]
+        references = [{"$ref": f"{channel}/messages/{message.event}"} for message in topic.messages]
         found["messages"] = references
     if security:
         found["security"] = security

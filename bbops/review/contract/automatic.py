@@ -1,4 +1,4 @@
-"""The answers that the server gives by itself: which of them a route may give, and their bodies."""
+"""The automatic answers of the server: the possible ones of a route, and their bodies."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ ERROR: Final[Schema] = {
     },
     "required": ["error"],
 }
-"""The body of every automatic answer that the project does not word itself."""
+"""The body of every automatic answer without a wording of the project's own."""
 
 _KEYS: Final = {
     400: "invalid_input", 401: "unauthorized", 403: "forbidden", 404: "not_found", 409: "conflict",
@@ -65,7 +65,7 @@ _HEADERS: Final[Mapping[int, tuple[str, ...]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Automatic:
-    """An answer of the server: `meant` is its status where the project does not change it."""
+    """An answer of the server: `meant` is its status unless the project changes it."""
 
     meant: int
     status: int
@@ -80,10 +80,10 @@ def automatic(
     """Yield the automatic answers that a route may give, by status.
 
     Args:
-        project: of the route.
-        route: what is asked.
-        functions: that a request may run.
-        has_body: whether it reads one.
+        project: the project of the route.
+        route: the route of the request.
+        functions: the functions that a request may run.
+        has_body: whether the route reads a body.
     """
     functions = list(functions)
     reasons = [*_before(project, route, has_body=has_body), *_inside(functions)]
@@ -92,7 +92,7 @@ def automatic(
 
 
 def worded(project: Project, status: int, reason: str = "") -> Automatic:
-    """Return an automatic answer in the words of the project."""
+    """Return an automatic answer in the project's wording."""
     errors = project.settings.model.errors
     key = _KEYS.get(status)
     given = (getattr(errors, key) if key else None) or errors.default
@@ -105,7 +105,7 @@ def worded(project: Project, status: int, reason: str = "") -> Automatic:
 
 
 def error_sample(status: int, message: str = "") -> dict[str, dict[str, str]]:
-    """Return a body as ERROR describes it."""
+    """Return a body with the schema ERROR."""
     return {"error": {"code": code_of(status), "message": message or message_of(status)}}
 
 
@@ -117,14 +117,14 @@ def _schema(value: Value, title: str) -> Schema:
     return {"title": title, **found} if "properties" in found else found
 
 
-# ---- which of them
+# ---- the possible ones of a route
 def _before(project: Project, route: Route, *, has_body: bool) -> Iterator[tuple[int, str]]:
-    """Yield what answers before the function begins, and what may happen to any request."""
+    """Yield the answers before the function begins, and the failures of any request."""
     yield 500, "an unexpected error"
     yield 503, "unavailable, or it took too long"
     own = [project.functions[name] for name in (route.function, *route.middleware)]
-    is_shaped = any(getattr(one.model, part) is not None for one in own for part in PARTS)
-    if has_body or is_shaped or any(one.model.strict_query for one in own):
+    is_shaped = any(getattr(function.model, part) is not None for function in own for part in PARTS)
+    if has_body or is_shaped or any(function.model.strict_query for function in own):
         yield 400, "the request has invalid values"
     if has_body:
         yield 413, "the body is too large"
@@ -154,7 +154,7 @@ def _before(project: Project, route: Route, *, has_body: bool) -> Iterator[tuple
 
 
 def _inside(functions: list[Resource[Function]]) -> Iterator[tuple[int, str]]:
-    """Yield what steps answer with."""
+    """Yield the answers of steps."""
     for function in functions:
         for step in function.model.every_step:
             for kind, say in _STEPS.items():

@@ -1,4 +1,4 @@
-"""What a client in any language is written from: calls by name space, and how they are read."""
+"""The structure of a client in any language: calls by name space, and how they are read."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class Space:
 def arrange(operations: Iterable[Operation]) -> Space:
     """Return operations by the parts of their ids.
 
-    Where there is `notes.list`, the operation `notes` is `notes.call`.
+    If `notes.list` exists, the operation `notes` is `notes.call`.
     """
     root = Space({}, {})
-    every = sorted(operations, key=lambda one: one.id)
-    ids = {one.id for one in every}
+    every = sorted(operations, key=lambda operation: operation.id)
+    ids = {operation_.id for operation_ in every}
     for operation in every:
         *outer, name = operation.id.split(".")
-        if any(one.startswith(f"{operation.id}.") for one in ids):
+        if any(other.startswith(f"{operation.id}.") for other in ids):
             outer, name = [*outer, name], "call"
             while ".".join([*outer, name]) in ids:
                 name += "_"
@@ -56,25 +56,25 @@ def arrange(operations: Iterable[Operation]) -> Space:
 
 
 def at(operation: Operation, place: str, csrf: str | None = None) -> tuple[Parameter, ...]:
-    """Return the parameters of one place; those of the path in its order, and no CSRF header."""
+    """Return the parameters in one place; path parameters in their order, and no CSRF header."""
     found = [
-        one for one in operation.parameters
-        if one.place == place and one.name.lower() != (csrf or "").lower()
+        parameter for parameter in operation.parameters
+        if parameter.place == place and parameter.name.lower() != (csrf or "").lower()
     ]  # fmt: skip
     if place == "path":
-        found.sort(key=lambda one: operation.path.index(f"{{{one.name}}}"))
+        found.sort(key=lambda parameter: operation.path.index(f"{{{parameter.name}}}"))
     return tuple(found)
 
 
 def good(operation: Operation) -> Iterator[tuple[str, Schema | None]]:
-    """Yield content type and schema of what a call returns; no schema where it returns nothing."""
+    """Yield content type and schema of each result; no schema for an empty one."""
     for answer in operation.answers:
         if answer.status is None or answer.status < 300:
             yield answer.content_type, answer.schema
 
 
 def bad(operation: Operation) -> dict[int, Schema]:
-    """Return what a call fails with, by status."""
+    """Return the schemas of failures, by status."""
     found: dict[int, list[Schema]] = {}
     for answer in operation.answers:
         if answer.status is not None and answer.status >= 400:
@@ -83,7 +83,7 @@ def bad(operation: Operation) -> dict[int, Schema]:
 
 
 def sent_events(contract: Contract, operation: Operation) -> list[Schema]:
-    """Return the schemas of the events that a call gives one by one; none where it gives none.
+    """Return the schemas of the events that a call streams; empty for other calls.
 
     An error is thrown, and an ordinary answer is the last event, `done`.
     """
@@ -94,7 +94,7 @@ def sent_events(contract: Contract, operation: Operation) -> list[Schema]:
     for kind, schema in answers:
         if kind == EVENTS:
             every = (schema or {})["items"]["anyOf"]
-            found += [one for one in every if _event_name(contract, one) != "error"]
+            found += [event for event in every if _event_name(contract, event) != "error"]
         else:
             fields = {"event": {"enum": ["done"]}, "data": schema or {}}
             found.append({"type": "object", "properties": fields, "required": [*fields]})
@@ -110,27 +110,27 @@ def _event_name(contract: Contract, schema: Schema) -> str:
 
 def in_brackets(operation: Operation) -> list[str]:
     """Return the parameters of a query whose fields are names in brackets."""
-    return [one.name for one in at(operation, "query") if one.is_deep]
+    return [parameter.name for parameter in at(operation, "query") if parameter.is_deep]
 
 
 def schema_of(parameter: Parameter) -> Schema:
-    """Return what a call takes for a parameter: `eq` alone may stand for a map that has it."""
+    """Return the schema of a parameter's argument: `eq` alone may replace a map that has it."""
     fields = parameter.schema.get("properties", {}) if parameter.is_deep else {}
     return any_of((fields[EQUAL], parameter.schema)) if EQUAL in fields else parameter.schema
 
 
 def takes_token(operation: Operation) -> bool:
-    """Return whether a token of the session says who asks."""
+    """Return whether a session token authenticates the call."""
     return bool({"bearer", "session"} & set(operation.security))
 
 
 def takes_key(operation: Operation) -> bool:
-    """Return whether an API key says who asks."""
+    """Return whether an API key authenticates the call."""
     return "apiKey" in operation.security
 
 
 def type_name(operation: Operation) -> str:
-    """Return what the names of an operation's types begin with: `NotesList` for `notes.list`."""
+    """Return the prefix of the names of an operation's types: `NotesList` for `notes.list`."""
     parts = operation.id.replace("_", ".").split(".")
     return "".join(part[:1].upper() + part[1:] for part in parts)
 
@@ -146,33 +146,33 @@ def topic_call(topic: Topic) -> Operation:
 def of_webhooks(contract: Contract) -> dict[str, list[SentEvent]]:
     """Return the events of each webhook, by its name."""
     found: dict[str, list[SentEvent]] = {}
-    for one in contract.webhooks:
-        found.setdefault(operation_id(one.webhook), []).append(one)
+    for webhook in contract.webhooks:
+        found.setdefault(operation_id(webhook.webhook), []).append(webhook)
     return found
 
 
 def webhook_title(webhook: str) -> str:
-    """Return how the type of a webhook's messages is called: `CustomersWebhook`."""
+    """Return the name of the type of a webhook's messages: `CustomersWebhook`."""
     return f"{webhook[:1].upper()}{webhook[1:]}Webhook"
 
 
 def core(name: str) -> str:
-    """Return the part of a client that no project changes: a file of the folder `cores`."""
+    """Return the fixed part of a client: a file of the folder `cores`."""
     return (get_data(__package__, f"cores/{name}") or b"").decode()
 
 
 @dataclass(frozen=True, slots=True)
 class Keeping:
-    """What a client does to stay signed in.
+    """The calls and fields by which a client stays signed in.
 
     Attributes:
-        starts: the ids of calls whose answers hold tokens.
-        refresh: gets a new token; None where there is no such call.
-        ends: the id of the call after which nobody is signed in.
-        token_field: of those answers, and so with `refresh_field`.
+        starts: the ids of calls whose answers contain tokens.
+        refresh: the call that gets a new token; None without such a call.
+        ends: the id of the call that signs the user out.
+        token_field: the field of those answers; likewise `refresh_field`.
         scheme: the word before a token.
         cookie: whether cookies carry the tokens.
-        csrf_header: goes with changes by cookie.
+        csrf_header: the header of changes by cookie.
     """
 
     starts: tuple[str, ...] = ()
@@ -190,9 +190,9 @@ def keeping(contract: Contract) -> Keeping:
     session = contract.session
     if session is None:
         return Keeping()
-    by_id = {one.id: one for one in contract.operations}
+    by_id = {operation.id: operation for operation in contract.operations}
     return Keeping(
-        starts=tuple(one for one in (session.login, session.signup, session.refresh) if one),
+        starts=tuple(call for call in (session.login, session.signup, session.refresh) if call),
         refresh=by_id.get(session.refresh or ""),
         ends=session.logout,
         token_field=session.token_field or Keeping().token_field,
@@ -204,5 +204,5 @@ def keeping(contract: Contract) -> Keeping:
 
 
 def headline(contract: Contract) -> str:
-    """Return what the file says it is."""
+    """Return the headline of the file."""
     return f"The client of '{contract.project}', written by bbops from its contract."

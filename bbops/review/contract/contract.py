@@ -1,4 +1,4 @@
-"""What a project promises to those who call it, as one value that every format is written from."""
+"""The contract between a project and its clients, one value from which every format is written."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any, Final, Literal
 Schema = dict[str, Any]
 """JSON Schema 2020-12."""
 SHAPES: Final = "#/shapes/"
-"""What a reference to a shape begins with."""
+"""The prefix of a reference to a shape."""
 
 
 @dataclass(frozen=True, slots=True)
 class Scheme:
-    """A way to say who asks.
+    """An authentication scheme.
 
     Attributes:
-        name: as routes name it.
+        name: the name in routes.
         kind: `bearer` is a token in the header `authorization`.
-        key: of the header, the field of the query or the cookie that carries it.
-        description: what it is, and where it comes from.
+        key: the name of the header, query field or cookie that carries it.
+        description: its meaning and its source.
     """
 
     name: str
@@ -30,14 +30,14 @@ class Scheme:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """What a request carries beside its body.
+    """A value of a request beside its body.
 
     Attributes:
-        name: of it.
-        place: where it stands.
-        required: whether it must be there.
-        schema: of its value; one that no shape declares is a text.
-        description: what it means.
+        name: the name.
+        place: the part of the request.
+        required: whether it must be given.
+        schema: the schema of its value; undeclared values are texts.
+        description: its meaning.
     """
 
     name: str
@@ -58,8 +58,8 @@ class Body:
 
     Attributes:
         content_type: JSON, or a form where there are files.
-        required: whether it must be there.
-        schema: of its value.
+        required: whether it must be given.
+        schema: the schema of its value.
     """
 
     content_type: str
@@ -69,14 +69,14 @@ class Body:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What comes back.
+    """A response.
 
     Attributes:
-        status: of it; null for one that is known only when it happens.
-        content_type: of its body, empty where there is none.
-        schema: of its body; null where there is none, empty where it can be anything.
-        reasons: when it comes; nothing for what is usual.
-        headers: that it carries, as the project does not choose them.
+        status: the status; null if it is computed for each request.
+        content_type: the type of its body, empty without a body.
+        schema: the schema of its body; null without a body, empty if it can be anything.
+        reasons: the cases of this answer; empty for the usual one.
+        headers: its automatic headers.
     """
 
     status: int | None
@@ -91,12 +91,12 @@ class Example:
     """A request with its answer, from the project's tests or else from its shapes.
 
     Attributes:
-        name: of the case; empty where it is from shapes.
-        params: of the path.
-        query: of the address.
-        body: of the request; null where there is none.
-        status: of the answer.
-        value: of the answer; null where there is none.
+        name: the name of the test's case; empty for an example from shapes.
+        params: the parameters of the path.
+        query: the query of the address.
+        body: the body of the request; null without one.
+        status: the status of the answer.
+        value: the body of the answer; null without one.
     """
 
     name: str
@@ -112,21 +112,21 @@ class Operation:
     """One route.
 
     Attributes:
-        id: `notes.create` of `endpoints/notes/create.yaml`; it stays while the file is there.
+        id: `notes.create` of `endpoints/notes/create.yaml`; it stays as long as the file.
         tag: the folder of its endpoint, else its channel.
         method: GET, POST, PUT, PATCH or DELETE.
-        path: the whole of it, with `{name}` for parameters.
-        channel: the name of its file; null where there is none.
-        description: in the words of the project.
+        path: the full path, with `{name}` for parameters.
+        channel: the name of its file; null without a channel.
+        description: the description in the project.
         security: the names of schemes of which one is enough; empty for an open route.
-        is_open: whether it also answers those who do not say who they are.
+        is_open: whether it also answers anonymous requests.
         rate_limit: requests for each client, in a minute or in `rate_per`; 0 for any number.
-        parameters: of path, query and headers.
-        body: of the request; null where it reads none.
-        answers: by status.
-        examples: the good ones first.
-        roles: of which the signed-in user needs one; empty for everybody who may ask.
-        rate_per: the time in which `rate_limit` counts.
+        parameters: the values in path, query and headers.
+        body: the body of the request; null if it reads none.
+        answers: the answers by status.
+        examples: the examples, successful ones first.
+        roles: the roles of which the signed-in user needs one; empty for every user.
+        rate_per: the window of `rate_limit`.
     """
 
     id: str
@@ -159,22 +159,22 @@ class Cookie:
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """How people sign in, and stay so.
+    """How users sign in, and stay signed in.
 
     Attributes:
-        login: the id of the operation that gives a token, and so with the next three; null where
-            the project has, or publishes, none.
-        signup: makes an account.
-        refresh: gives a new token; without it, expiry means to log in again.
-        logout: ends it.
-        token_field: of the answers of login, signup and refresh.
-        refresh_field: what refresh takes.
-        header: that protected routes take.
-        expires_in: how long a token is good.
+        login: the id of the operation that returns a token, as in the next three keys; null if the
+            project has, or publishes, none.
+        signup: creates an account.
+        refresh: returns a new token; without it, users log in again after expiry.
+        logout: ends the session.
+        token_field: a field in the answers of login, signup and refresh.
+        refresh_field: the field with the refresh token.
+        header: the header of protected routes.
+        expires_in: the lifetime of a token.
         refresh_expires_in: how long a sign-in lasts without being used.
         cookie: carries the token instead, if there is one.
         csrf_header: repeats the cookie `csrf` in requests that change something by cookie.
-        keys: where the public keys of tokens are, for other programs that verify them; null where
+        keys: the address of the public keys of tokens, for other programs that verify them; null if
             the project signs with a secret.
         providers: paths that a browser opens to sign in at another service, with the path to come
             back to in the query as `return`.
@@ -209,9 +209,9 @@ class SentEvent:
 
     Attributes:
         webhook: the name of its file.
-        event: such as `order.done`, which is `type` of the message.
-        description: of the webhook, in the words of the project.
-        schema: of `data` of the message.
+        event: the name, such as `order.done`, which is `type` of the message.
+        description: the description of the webhook in the project.
+        schema: the schema of `data` in the message.
     """
 
     webhook: str
@@ -225,8 +225,8 @@ class Message:
     """A message of a topic: `{event, payload}`.
 
     Attributes:
-        event: such as `note.added`.
-        schema: of the payload.
+        event: the name, such as `note.added`.
+        schema: the schema of the payload.
     """
 
     event: str
@@ -235,7 +235,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class KeptMessages:
-    """How many messages are kept for clients that come back, and for how long."""
+    """The number of messages that are kept for clients that come back, and their age limit."""
 
     size: int
     seconds: float
@@ -246,16 +246,16 @@ class Topic:
     """A topic that clients subscribe to, below `/~realtime`.
 
     Attributes:
-        id: the name of its file; it stays while the file is there.
-        address: with `{name}` for parameters, which are percent-encoded.
-        description: in the words of the project.
+        id: the name of its file; it stays as long as the file.
+        address: the name with `{name}` for parameters, which are percent-encoded.
+        description: the description in the project.
         security: the names of schemes of which one is enough; empty for an open topic.
         is_restricted: whether the project decides who may subscribe.
-        parameters: of the address.
-        messages: what comes.
-        can_publish: whether clients may publish, too, where the project lets them.
-        history: null where no message is kept.
-        has_presence: whether subscribers can see who is there.
+        parameters: the parameters of the address.
+        messages: the messages of the topic.
+        can_publish: whether clients may publish, too, if the project allows it.
+        history: null if messages are not kept.
+        has_presence: whether subscribers can see each other.
     """
 
     id: str
@@ -272,21 +272,21 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """Everything a project publishes to those who call it.
+    """The published interface of a project, for its clients.
 
     Attributes:
-        version: of this form; a key may join it, none goes or changes its meaning.
-        digest: names what it says: the same digest, the same contract.
-        project: its name.
-        description: in the words of the project.
-        server: where it answers; empty where nobody said.
-        schemes: that its routes take.
-        session: how people sign in; null where nobody does.
-        shapes: what several schemas share, by name; they refer to one as `#/shapes/Name`.
-        operations: its routes, by tag, path and method; hidden ones are not among them.
-        pages: prose, by name.
-        webhooks: what it sends, by webhook and event.
-        topics: what clients subscribe to, by name.
+        version: the version of this form; keys may be added, but never removed or redefined.
+        digest: the hash of the content: the same digest, the same contract.
+        project: the name of the project.
+        description: the description in the project.
+        server: the address of the server; empty if it is unknown.
+        schemes: the authentication schemes of its routes.
+        session: how users sign in; null without users.
+        shapes: the shared parts of schemas, by name; referred to as `#/shapes/Name`.
+        operations: its routes, by tag, path and method, without hidden ones.
+        pages: texts, by name.
+        webhooks: the events that it sends, by webhook and event.
+        topics: the topics that clients subscribe to, by name.
     """
 
     version: Literal[1]

@@ -1,4 +1,4 @@
-"""What changes in a route where browsers keep the tokens: they stand in cookies, not in fields."""
+"""The changes to a route if browsers keep the tokens in cookies: its fields have none."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def is_guarded(project: Project, route: Route) -> bool:
 
 
 def csrf(project: Project, route: Route) -> tuple[Parameter, ...]:
-    """Return the header that a request by cookie repeats, where it needs one."""
+    """Return the header that repeats the CSRF cookie, if the request needs one."""
     session = _kept_by(project)
     if session is None or session.csrf_header is None or not is_guarded(project, route):
         return ()
@@ -32,12 +32,12 @@ def csrf(project: Project, route: Route) -> tuple[Parameter, ...]:
 
 
 def body_by_cookie(project: Project, route: Route, body: Body | None) -> Body | None:
-    """Return a body whose refresh token may be left out, for it comes with a cookie."""
+    """Return a body whose refresh token is optional, since it comes with a cookie."""
     session = _kept_by(project)
     if body is None or session is None or route.endpoint.name not in _taking(session):
         return body
-    needed = [one for one in body.schema.get("required", ()) if one != session.refresh_field]
-    schema = {name: one for name, one in body.schema.items() if name != "required"}
+    needed = [field for field in body.schema.get("required", ()) if field != session.refresh_field]
+    schema = {name: value for name, value in body.schema.items() if name != "required"}
     schema |= {"required": needed} if needed else {}
     return Body(body.content_type, bool(needed), schema)
 
@@ -53,40 +53,42 @@ def answers_by_cookie(
     clears = route.endpoint.name == session.logout
     headers = ("set-cookie", *((session.csrf_header.lower(),) if session.csrf_header else ()))
     found = []
-    for one in answers:
-        schema, is_good = one.schema, one.status is not None and one.status < 400
+    for answer in answers:
+        schema, is_good = answer.schema, answer.status is not None and answer.status < 400
         if is_good and gives and schema is not None and _has(schema, fields):
             lacks = _without(schema, fields)
-            found.append(replace(one, schema=lacks, headers=(*one.headers, *headers)))
+            found.append(replace(answer, schema=lacks, headers=(*answer.headers, *headers)))
         elif is_good and clears:
-            found.append(replace(one, headers=(*one.headers, "set-cookie")))
+            found.append(replace(answer, headers=(*answer.headers, "set-cookie")))
         else:
-            found.append(one)
+            found.append(answer)
     return tuple(found)
 
 
 def examples_by_cookie(
     project: Project, route: Route, examples: Iterable[Example]
 ) -> tuple[Example, ...]:
-    """Return examples as the endpoint answers: those of its function's tests have the tokens."""
+    """Return examples in the endpoint's form: the tests of its function contain the tokens."""
     session = _kept_by(project)
     if session is None or route.endpoint.name not in _giving(session):
         return tuple(examples)
     fields = _fields(session)
     return tuple(
-        replace(one, value={name: value for name, value in one.value.items() if name not in fields})
-        if one.status < 400 and isinstance(one.value, dict) else one
-        for one in examples
+        replace(example, value={
+            name: value for name, value in example.value.items() if name not in fields
+        })
+        if example.status < 400 and isinstance(example.value, dict) else example
+        for example in examples
     )  # fmt: skip
 
 
 def _is_change(project: Project, route: Route) -> bool:
-    """Return whether a cookie may say who asks for a change, here or in a step `verifyJwt`."""
+    """Return whether a cookie may authenticate a change, here or in a step `verifyJwt`."""
     if route.method == "GET":
         return False
     names = (route.function, *route.middleware)
     steps = (step for name in names for step in project.functions[name].model.every_step)
-    looks = (isinstance(one, VerifyJwt) and one.verify_jwt.token is None for one in steps)
+    looks = (isinstance(looked, VerifyJwt) and looked.verify_jwt.token is None for looked in steps)
     return route.authentication in {"JWT", "Optional"} or any(looks)
 
 
@@ -98,28 +100,28 @@ def _kept_by(project: Project) -> Session | None:
 
 
 def _giving(session: Session) -> set[str]:
-    return {one for one in (session.login, session.signup, session.refresh) if one}
+    return {call for call in (session.login, session.signup, session.refresh) if call}
 
 
 def _taking(session: Session) -> set[str]:
-    return {one for one in (session.refresh, session.logout) if one}
+    return {call for call in (session.refresh, session.logout) if call}
 
 
 def _fields(session: Session) -> set[str]:
-    return {one for one in (session.token_field, session.refresh_field) if one}
+    return {field for field in (session.token_field, session.refresh_field) if field}
 
 
 def _has(schema: Schema, fields: Collection[str]) -> bool:
-    inner = any(_has(one, fields) for one in schema.get("anyOf", ()))
+    inner = any(_has(part, fields) for part in schema.get("anyOf", ()))
     return inner or any(name in fields for name in schema.get("properties", ()))
 
 
 def _without(schema: Schema, fields: Collection[str]) -> Schema:
     found = dict(schema)
     if "anyOf" in found:
-        found["anyOf"] = [_without(one, fields) for one in found["anyOf"]]
+        found["anyOf"] = [_without(part, fields) for part in found["anyOf"]]
     if "properties" in found:
-        kept = {name: one for name, one in found["properties"].items() if name not in fields}
+        kept = {name: inner for name, inner in found["properties"].items() if name not in fields}
         found["properties"] = kept
         needed = [name for name in found.pop("required", ()) if name not in fields]
         found |= {"required": needed} if needed else {}

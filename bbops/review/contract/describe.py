@@ -1,4 +1,4 @@
-"""From a project to its contract: every route that is not hidden, with all it takes and gives."""
+"""From a project to its contract: every route that is not hidden, with its requests and answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from bbops.source.tree import Tree
 
 PROSE: Final = "docs/"
 MOST_PROSE_BYTES: Final = 1 << 20
-"""Of one page; a longer one is left out."""
+"""The largest size of a page; a larger one is left out."""
 
 
 def describe(
@@ -38,7 +38,7 @@ def describe(
     """Return the contract of a project that was checked without mistakes.
 
     Args:
-        project: whose routes are published.
+        project: the project of the routes.
         pages: prose by name, from `read_pages`.
         hidden: includes endpoints with `docsVisibility: hidden`, for members of the project only.
     """
@@ -49,11 +49,11 @@ def describe(
     ]
     operations = sorted(
         (_operation(project, route) for route in routes),
-        key=lambda one: (one.tag, one.path, one.method),
+        key=lambda operation: (operation.tag, operation.path, operation.method),
     )
     shared, shapes = share(operations)
     live = tuple(topics(project))
-    used = {name for one in operations for name in one.security}
+    used = {name for operation in operations for name in operation.security}
     used |= {name for topic in live for name in topic.security}
     settings = project.settings.model
     found = Contract(
@@ -67,12 +67,12 @@ def describe(
 
 
 def read_pages(tree: Tree) -> dict[str, str]:
-    """Return the prose of a tree, `docs/*.md`, by name; what is no text is left out."""
+    """Return the pages of a tree, `docs/*.md`, by name; files that are not UTF-8 are left out."""
     found = {
-        one.path.removeprefix(PROSE).removesuffix(".md"): one.blob
-        for one in tree.entries()
-        if one.path.startswith(PROSE) and one.path.endswith(".md") and one.kind == "file"
-        and "/" not in one.path.removeprefix(PROSE) and one.size_bytes <= MOST_PROSE_BYTES
+        entry.path.removeprefix(PROSE).removesuffix(".md"): entry.blob
+        for entry in tree.entries()
+        if entry.path.startswith(PROSE) and entry.path.endswith(".md") and entry.kind == "file"
+        and "/" not in entry.path.removeprefix(PROSE) and entry.size_bytes <= MOST_PROSE_BYTES
     }  # fmt: skip
     texts = tree.read([*found.values()])
     read = {name: _text(texts.get(blob, b"")) for name, blob in found.items()}
@@ -105,7 +105,9 @@ def _operation(project: CheckedProject, route: Route) -> Operation:
         id=operation_id(endpoint.name),
         tag=endpoint.name.rpartition("/")[0] or (channel.name if channel else "api"),
         method=route.method,
-        path="/".join(f"{{{one[1:]}}}" if one[:1] == ":" else one for one in route.path.split("/")),
+        path="/".join(
+            f"{{{part[1:]}}}" if part[:1] == ":" else part for part in route.path.split("/")
+        ),
         channel=channel.name if channel else None,
         description=(endpoint.model.description or "").strip(),
         security=security,

@@ -1,9 +1,9 @@
-"""Say the models of resources in JSON Schema 2020-12, for editors that complete and check YAML.
+"""Write the models of resources as JSON Schema 2020-12, for editors that complete and check YAML.
 
-What an editor needs differs from what a validator needs: alternatives are `anyOf` with a title
-each, so that it lists the steps by their names; there are no defaults, which it would write into
-every file; and the first alternative of a step is none, so that its missing key is what is told
-of a step that has no action yet.
+Editors and validators need different schemas: here alternatives are `anyOf` with a title each, so
+that the editor lists the steps by their names; there are no defaults, which it would write into
+every file; and the first alternative of a step is a step without an action, so that the editor
+reports the missing key of a step that has no action yet.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from bbops.language.steps._base import Step, find_step_kind, step_kinds
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 NO_ACTION = "<a step: find, insert, set, if, loop, call, return, ...>"
-"""The key that is told to be missing where a step has no action."""
+"""The key that is reported as missing for a step without an action."""
 
 Names = Mapping[str, list[str]]
 """The names of a project's resources by folder; they become the options of references."""
@@ -36,7 +36,7 @@ COLUMNS = "references"
 _ANY_TEXT = {"type": "string"}
 _BARE = {"anyOf": [{"type": "string"}, {"type": "boolean"}, {"type": "number"}]}
 _STEP = {"$comment": "a step"}
-"""Stands for the reference to all steps, which pydantic would follow."""
+"""A placeholder for the reference to all steps, which pydantic would follow."""
 _PLAIN: dict[str, JsonSchemaValue] = {
     "read_static": _ANY_TEXT, "read_bare": _BARE, "read_step": _STEP, "read_value": {},
     "plain": {},
@@ -48,8 +48,8 @@ def schemas(names: Names | None = None) -> dict[str, JsonSchemaValue]:
     """Return the schema of each kind's files by its own name, such as `endpoint`.
 
     Args:
-        names: of one project by folder, and `references` for columns that others may refer to;
-            without them a reference is any text.
+        names: the names of a project by folder, and `references` for columns that others may refer
+            to; without them a reference is any text.
     """
     found = {}
     for folder, model in kinds().items():
@@ -68,18 +68,18 @@ def _root(
     if folder != "endpoints":
         return _schema(model, definitions)
     titled: dict[str, type[Model]] = {"one route": model, "routes of a table": Crud}
-    every = [{**_schema(one, definitions), "title": title} for title, one in titled.items()]
+    every = [{**_schema(kind, definitions), "title": title} for title, kind in titled.items()]
     return {"anyOf": every}
 
 
 def _addons(definitions: dict[str, JsonSchemaValue]) -> JsonSchemaValue:
     """Return the schema of any addon's file; each has a `config` of its own."""
     every = []
-    for name, one in addon_kinds().items():
+    for name, kind in addon_kinds().items():
         inner: dict[str, JsonSchemaValue] = {}
-        root = {**_schema(addon_model(name), inner), "title": one.title}
+        root = {**_schema(addon_model(name), inner), "title": kind.title}
         if "Config" in inner:
-            definitions[f"config.{name}"] = {**inner["Config"], "title": one.title}
+            definitions[f"config.{name}"] = {**inner["Config"], "title": kind.title}
             root["properties"]["config"] = {"$ref": f"#/$defs/config.{name}"}
         every.append(root)
     for title, model in (("an addon of your own", OwnAddon), ("a step of one", OwnStep)):
@@ -100,7 +100,7 @@ def _document(
 
 
 def _schema(model: type[Model], definitions: dict[str, JsonSchemaValue]) -> JsonSchemaValue:
-    """Return a model's schema; the definitions it needs go into `definitions`."""
+    """Return a model's schema; its definitions go into `definitions`."""
     found = model.model_json_schema(by_alias=True, schema_generator=_Generator)
     definitions |= found.pop("$defs", {})
     return found
@@ -123,12 +123,12 @@ def _titled(kind: type[Step], schema: JsonSchemaValue) -> JsonSchemaValue:
 
 
 class _Generator(GenerateJsonSchema):
-    """Knows what our own validators take, which pydantic cannot see."""
+    """Adds the types of our own validators, which pydantic cannot see."""
 
     def function_plain_schema(
         self, schema: core_schema.PlainValidatorFunctionSchema
     ) -> JsonSchemaValue:
-        """Return what a validator takes that reads a value all by itself."""
+        """Return the input schema of a validator that reads a value alone."""
         name = schema["function"]["function"].__name__
         if name in {"read_columns", "read_groups"}:
             return {"anyOf": [{"type": "array", "items": _ANY_TEXT}, {"type": "object"}]}
@@ -137,7 +137,7 @@ class _Generator(GenerateJsonSchema):
     def function_after_schema(
         self, schema: core_schema.AfterValidatorFunctionSchema
     ) -> JsonSchemaValue:
-        """Return what comes before; the type of a field has names to choose from."""
+        """Return the schema before the validator; the type of a field has names to choose from."""
         if schema["function"]["function"].__name__ == "check_type":
             return dict(_TYPE)
         return super().function_after_schema(schema)
@@ -145,7 +145,7 @@ class _Generator(GenerateJsonSchema):
     def function_before_schema(
         self, schema: core_schema.BeforeValidatorFunctionSchema
     ) -> JsonSchemaValue:
-        """Return what is taken too where a validator reads a short form."""
+        """Return the schema with the short form that a validator also accepts."""
         inner = super().function_before_schema(schema)
         function = getattr(schema["function"]["function"], "__name__", "")
         if function == "read_one" and "items" in inner:
@@ -169,44 +169,44 @@ class _Generator(GenerateJsonSchema):
         return {"anyOf": [_TYPE, inner]} if function == "read_short_form" else inner
 
     def default_schema(self, schema: core_schema.WithDefaultSchema) -> JsonSchemaValue:
-        """Leave the default out."""
+        """Leave out the default."""
         return self.generate_inner(schema["schema"])
 
     def nullable_schema(self, schema: core_schema.NullableSchema) -> JsonSchemaValue:
-        """Leave null out: who wants none leaves the key out."""
+        """Leave out null: authors leave out the key instead."""
         return self.generate_inner(schema["schema"])
 
 
 def _tidy(node: Any) -> Any:
-    """Return a schema without the titles that pydantic makes of field names; ours are kept."""
+    """Return a schema without pydantic's titles of fields; our own titles are kept."""
     if isinstance(node, list):
-        return [_tidy(one) for one in node]
+        return [_tidy(item) for item in node]
     if not isinstance(node, dict):
         return node
     if node == _STEP:
         return {"$ref": "#/$defs/step"}
-    found: JsonSchemaValue = {key: _tidy(one) for key, one in node.items()}
+    found: JsonSchemaValue = {key: _tidy(value) for key, value in node.items()}
     if "oneOf" in found:
-        found["anyOf"] = found.pop("oneOf")  # editors list alternatives of `anyOf` alone
+        found["anyOf"] = found.pop("oneOf")  # editors list only the alternatives of `anyOf`
     if "anyOf" in found and "additionalProperties" in found and "properties" not in found:
-        rule = found.pop("additionalProperties")  # it sees only the properties beside it
-        for one in found["anyOf"]:
-            if "properties" in one:
-                one["additionalProperties"] = rule
+        rule = found.pop("additionalProperties")  # the rule covers only the properties beside it
+        for option in found["anyOf"]:
+            if "properties" in option:
+                option["additionalProperties"] = rule
     properties = found.get("properties")
-    for one in properties.values() if isinstance(properties, dict) else ():
-        if isinstance(one, dict) and isinstance(one.get("title"), str):
-            one.pop("title")
+    for inner in properties.values() if isinstance(properties, dict) else ():
+        if isinstance(inner, dict) and isinstance(inner.get("title"), str):
+            inner.pop("title")
     return found
 
 
 def _with_names(node: Any, names: Names) -> Any:
     """Return a schema whose references have the names of a project as options."""
     if isinstance(node, list):
-        return [_with_names(one, names) for one in node]
+        return [_with_names(item, names) for item in node]
     if not isinstance(node, dict):
         return node
-    found = {key: _with_names(one, names) for key, one in node.items()}
+    found = {key: _with_names(value, names) for key, value in node.items()}
     properties = found.get("properties")
     if isinstance(properties, dict):
         for key, folder in (*folder_of_key().items(), (COLUMNS, COLUMNS)):

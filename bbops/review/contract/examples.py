@@ -1,4 +1,4 @@
-"""Requests with their answers: from the project's tests, filled up from shapes, or from shapes."""
+"""Requests with their answers: from the project's tests, completed from shapes, or from shapes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from bbops.review.contract.outputs import JSON
 from bbops.runtime.values.failures import NOTHING
 
 MOST: Final = 3
-"""Good requests that are shown of a route."""
+"""The most successful requests that are shown for a route."""
 _FORMATS: Final = {
     "date-time": "2026-01-02T03:04:05Z", "date": "2026-01-02", "email": "ada@example.com",
     "uuid": "00000000-0000-4000-8000-000000000001", "uri": "https://example.com",
@@ -27,12 +27,12 @@ def examples(
     project: Project, route: Route, parameters: Sequence[Parameter], body: Body | None,
     answers: Sequence[Answer],
 ) -> tuple[Example, ...]:  # fmt: skip
-    """Return examples of a route: good ones of its tests, else one from its shapes."""
+    """Return examples of a route: successful ones of its tests, else one from its shapes."""
     found = list(_of_tests(project, route, parameters, answers))
-    good = [one for one in found if one.status < 400][:MOST]
+    good = [example for example in found if example.status < 400][:MOST]
     if not good:
         good = list(_of_shapes(parameters, body, answers))
-    bad = {one.status: one for one in reversed(found) if one.status >= 400}
+    bad = {example.status: example for example in reversed(found) if example.status >= 400}
     return (*good, *(bad[status] for status in sorted(bad)))
 
 
@@ -50,19 +50,19 @@ def _of_tests(
 def _of_case(
     case: Case, parameters: Sequence[Parameter], answers: Sequence[Answer]
 ) -> Iterator[Example]:
-    """Yield the example of a case that says its status, and computes nothing of what it sends.
+    """Yield the example of a case with a constant status and a constant request.
 
-    Files are no values that an example could show.
+    A case with files has no example.
     """
     if case.files:
         return
     status = case.expect.status
     params, query = _known(case.params), _known(case.query)
     body = None if case.input is None else constant_of(case.input)
-    answer = next((one for one in answers if one.status == status), None)
+    answer = next((declared for declared in answers if declared.status == status), None)
     if status is None or answer is None or NOTHING in (params, query, body):
         return
-    needed = {one.name for one in parameters if one.place == "path"}
+    needed = {parameter.name for parameter in parameters if parameter.place == "path"}
     if not needed <= params.keys():
         return
     value = _filled(answer, None if case.expect.value is None else constant_of(case.expect.value))
@@ -72,26 +72,26 @@ def _of_case(
 
 def _known(values: Mapping[str, Value]) -> Any:
     found = {str(name): constant_of(value) for name, value in values.items()}
-    return NOTHING if any(one is NOTHING for one in found.values()) else found
+    return NOTHING if any(sample is NOTHING for sample in found.values()) else found
 
 
 def constant_of(value: Value) -> Any:
-    """Return what a value stands for that computes nothing; NOTHING for any other."""
+    """Return the value of a constant expression; NOTHING for any other."""
     match value:
         case Constant():
             return plain(value.value)
         case MapValue():
-            found = {str(name): constant_of(one) for name, one in value.items}
-            return NOTHING if any(one is NOTHING for one in found.values()) else found
+            found = {str(name): constant_of(item) for name, item in value.items}
+            return NOTHING if any(inner is NOTHING for inner in found.values()) else found
         case ListValue():
-            each = [constant_of(one) for one in value.items]
-            return NOTHING if any(one is NOTHING for one in each) else each
+            each = [constant_of(item) for item in value.items]
+            return NOTHING if any(item is NOTHING for item in each) else each
         case _:
             return NOTHING
 
 
 def _filled(answer: Answer, expected: Any) -> Any:
-    """Return a whole answer of which a test says a part."""
+    """Return a whole answer for the part of it that a test expects."""
     if answer.schema is None or answer.content_type != JSON:
         return None
     if answer.schema == ERROR and answer.status is not None:
@@ -103,11 +103,13 @@ def _filled(answer: Answer, expected: Any) -> Any:
 
 def _merged(sample: Any, expected: Any) -> Any:
     if isinstance(sample, dict) and isinstance(expected, dict):
-        inner = {name: _merged(sample.get(name, NOTHING), one) for name, one in expected.items()}
+        inner = {
+            name: _merged(sample.get(name, NOTHING), value) for name, value in expected.items()
+        }
         return {**sample, **inner}
     if isinstance(sample, list) and isinstance(expected, list):
         first = sample[0] if sample else NOTHING
-        return [_merged(first, one) for one in expected]
+        return [_merged(first, item) for item in expected]
     return expected
 
 
@@ -115,11 +117,15 @@ def _merged(sample: Any, expected: Any) -> Any:
 def _of_shapes(
     parameters: Sequence[Parameter], body: Body | None, answers: Sequence[Answer]
 ) -> Iterator[Example]:
-    answer = next((one for one in answers if one.status and one.status < 400), None)
+    answer = next(
+        (declared for declared in answers if declared.status and declared.status < 400), None
+    )
     if answer is None or answer.status is None:
         return
-    params = _samples(one for one in parameters if one.place == "path")
-    query = _samples(one for one in parameters if one.place == "query" and one.required)
+    params = _samples(parameter for parameter in parameters if parameter.place == "path")
+    query = _samples(
+        parameter for parameter in parameters if parameter.place == "query" and parameter.required
+    )
     sent = None if body is None else sample_of(body.schema)
     value = _filled(answer, None)
     if NOTHING not in (params, query, sent, value):
@@ -127,12 +133,12 @@ def _of_shapes(
 
 
 def _samples(parameters: Iterable[Parameter]) -> Any:
-    found = {one.name: sample_of(one.schema) for one in parameters}
-    return NOTHING if any(one is NOTHING for one in found.values()) else found
+    found = {parameter.name: sample_of(parameter.schema) for parameter in parameters}
+    return NOTHING if any(sample is NOTHING for sample in found.values()) else found
 
 
 def sample_of(schema: Schema) -> Any:
-    """Return a value that fits a schema, always the same; NOTHING where a pattern must be met."""
+    """Return a value that fits a schema, always the same; NOTHING if it needs a pattern."""
     if "anyOf" in schema:
         return sample_of(schema["anyOf"][0])
     for known in ("default", "enum"):
@@ -153,10 +159,10 @@ def sample_of(schema: Schema) -> Any:
 
 
 def _map_of(schema: Schema) -> Any:
-    every = {name: sample_of(one) for name, one in schema.get("properties", {}).items()}
+    every = {name: sample_of(inner) for name, inner in schema.get("properties", {}).items()}
     if any(every[name] is NOTHING for name in schema.get("required", ()) if name in every):
         return NOTHING
-    return {name: one for name, one in every.items() if one is not NOTHING}
+    return {name: sample for name, sample in every.items() if sample is not NOTHING}
 
 
 def _text_of(schema: Schema) -> Any:

@@ -1,4 +1,4 @@
-"""The schemas as files: what stands in them, and the names of a project."""
+"""The schemas as files: their content, and the names of a project."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def schema_files(names: Names | None = None) -> dict[str, str]:
 
 
 def names_of(project: Project) -> dict[str, list[str]]:
-    """Return what a file of the project may refer to, by folder."""
+    """Return the names that a file of the project may refer to, by folder."""
     references = [
         f"{name}.{column}"
         for name, table in project.tables.items()
@@ -39,20 +39,20 @@ def names_of(project: Project) -> dict[str, list[str]]:
 
 
 def _broken(project: Project, folder: str) -> set[str]:
-    """Return the names of files that cannot be read as they stand: they are there anyway."""
+    """Return the names of unreadable files, which exist nevertheless."""
     return {name for kind, name in project.broken if kind == folder}
 
 
 def schema_of(kind: type) -> str:
-    """Return the text of the schema of a dataclass; its docstrings say what attributes are."""
+    """Return the text of the schema of a dataclass, with the docstrings of its attributes."""
     schema = msgspec.json.schema(kind)
-    schema["$defs"] = {name: _described(one) for name, one in schema["$defs"].items()}
+    schema["$defs"] = {name: _described(definition) for name, definition in schema["$defs"].items()}
     text = json.dumps({"$schema": DIALECT, **schema}, indent=1, ensure_ascii=False)
     return f"{text}\n"
 
 
 def _described(definition: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a class whose docstring says what its attributes are."""
+    """Return the schema of a class with descriptions from its docstring."""
     about, _, attributes = definition.pop("description", "").partition("Attributes:")
     properties = definition["properties"]
     for name, text in _ATTRIBUTE.findall(attributes):

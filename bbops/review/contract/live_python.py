@@ -11,30 +11,30 @@ from bbops.review.contract.contract import Contract, Schema, SentEvent, Topic
 from bbops.review.contract.sent_events import message_schema
 
 Defined = Callable[[str, Schema], str]
-"""Defines a type of a name that is free, and returns that name."""
+"""Defines a type under an unused name, and returns that name."""
 
 Word = Callable[[str], str]
 
-_CUT: Final = "# ---- what follows"
+_CUT: Final = "# ---- the rest"
 
 
 def stream_core() -> str:
-    """Return what reads answers that go on."""
+    """Return the code that reads streamed answers."""
     return _core("streams.py")
 
 
 def write_topics(contract: Contract, define: Defined, snake: Word) -> Iterator[str]:
-    """Yield what reads topics, and their classes.
+    """Yield the code that reads topics, and their classes.
 
     Args:
-        contract: whose topics.
+        contract: the contract of the topics.
         define: defines the type of a message.
-        snake: writes a name as Python does.
+        snake: writes a name in Python's style.
     """
     if not contract.topics:
         return
     yield _core("topics.py")
-    types = {one.id: _union([*_messages(one, define)]) for one in contract.topics}
+    types = {topic.id: _union([*_messages(topic, define)]) for topic in contract.topics}
     for is_async in (False, True):
         prefix = "Async" if is_async else ""
         yield f"class {prefix}Topics:"
@@ -44,30 +44,34 @@ def write_topics(contract: Contract, define: Defined, snake: Word) -> Iterator[s
         yield f"    def __init__(self, connection: {prefix}Connection) -> None:"
         yield "        self._connection = connection"
         yield ""
-        for one in contract.topics:
-            yield from _topic(one, types[one.id], snake, is_async=is_async)
+        for topic in contract.topics:
+            yield from _topic(topic, types[topic.id], snake, is_async=is_async)
         yield ""
 
 
 def _messages(topic: Topic, define: Defined) -> Iterator[str]:
-    for one in topic.messages:
-        title = "".join(part[:1].upper() + part[1:] for part in _parts(f"{topic.id}.{one.event}"))
+    for message in topic.messages:
+        title = "".join(
+            part[:1].upper() + part[1:] for part in _parts(f"{topic.id}.{message.event}")
+        )
         schema = {
             "type": "object", "required": ["event", "payload"],
-            "properties": {"event": {"enum": [one.event]}, "payload": one.schema},
+            "properties": {"event": {"enum": [message.event]}, "payload": message.schema},
         }  # fmt: skip
         yield define(f"{title}Message", schema)
 
 
 def _topic(topic: Topic, said: str, snake: Word, *, is_async: bool) -> Iterator[str]:
-    params = {one.name: f"{snake(one.name)}" for one in topic.parameters}
-    takes = ["self", *(f"{one}: str" for one in params.values()), "*"]
-    takes += [f"{one}: Callable[[], None] | None = None" for one in ("on_open", "on_reset")]
+    params = {parameter.name: f"{snake(parameter.name)}" for parameter in topic.parameters}
+    takes = ["self", *(f"{param}: str" for param in params.values()), "*"]
+    takes += [
+        f"{callback}: Callable[[], None] | None = None" for callback in ("on_open", "on_reset")
+    ]
     kind = "AsyncIterator" if is_async else "Iterator"
     about = topic.description.replace("\\", "\\\\").replace('"', "'").split()
-    pairs = ", ".join(f"{json.dumps(name)}: {one}" for name, one in params.items())
+    pairs = ", ".join(f"{json.dumps(name)}: {param}" for name, param in params.items())
     call = topic_call(topic)
-    sent = ", ".join(json.dumps(one) for one in (call.id, call.method, call.path))
+    sent = ", ".join(json.dumps(part) for part in (call.id, call.method, call.path))
     sent += f", params={{{pairs}}}" + (", token=True" if call.security else "")
     function = "_listen_async" if is_async else "_listen"
     yield f"    def {snake(topic.id)}({', '.join(takes)}) -> {kind}[{said}]:"
@@ -77,14 +81,14 @@ def _topic(topic: Topic, said: str, snake: Word, *, is_async: bool) -> Iterator[
 
 
 def write_webhooks(contract: Contract, define: Defined, snake: Word) -> Iterator[str]:
-    """Yield what verifies webhooks; arguments as those of `write_topics`."""
+    """Yield the code that verifies webhooks; same arguments as `write_topics`."""
     if not contract.webhooks:
         return
     yield _core("webhooks.py")
     types = {
         webhook: _union([
-            define(f"{webhook_title(webhook)}{number or ''}", _sent(one))
-            for number, one in enumerate(events)
+            define(f"{webhook_title(webhook)}{number or ''}", _sent(event))
+            for number, event in enumerate(events)
         ])
         for webhook, events in of_webhooks(contract).items()
     }  # fmt: skip

@@ -10,14 +10,14 @@ from bbops.review.contract.contract import Contract, Schema, Topic
 
 Typed = Callable[[Schema], str]
 Named = Callable[[str], str]
-"""Returns a name that no other type has, as near as can be to the one that is wanted."""
+"""Returns an unused name for a type, as close as possible to the wanted one."""
 
 
 def write_topics(contract: Contract, typed: Typed, named: Named, key: Named) -> Iterator[str]:
     """Yield the types of messages, and a function for each topic.
 
     Args:
-        contract: whose topics.
+        contract: the contract of the topics.
         typed: writes a schema as a type.
         named: finds the name of a type.
         key: writes the key of an object.
@@ -25,15 +25,17 @@ def write_topics(contract: Contract, typed: Typed, named: Named, key: Named) -> 
     if not contract.topics:
         return
     yield core("topics.ts")
-    names = {one.id: named(f"{one.id[:1].upper()}{one.id[1:]}Message") for one in contract.topics}
-    for one in contract.topics:
-        yield f"export type {names[one.id]} = {_message(one, typed)};"
+    names = {
+        topic.id: named(f"{topic.id[:1].upper()}{topic.id[1:]}Message") for topic in contract.topics
+    }
+    for topic in contract.topics:
+        yield f"export type {names[topic.id]} = {_message(topic, typed)};"
         yield ""
     yield "/** Every topic: `for await (const message of topics(connection).…)` reads it. */"
     yield "export function topics(connection: Connection) {"
     yield "  return {"
-    for one in contract.topics:
-        yield from _topic(one, names[one.id], key)
+    for topic in contract.topics:
+        yield from _topic(topic, names[topic.id], key)
     yield "  };"
     yield "}"
     yield ""
@@ -43,18 +45,19 @@ def write_topics(contract: Contract, typed: Typed, named: Named, key: Named) -> 
 
 def _message(topic: Topic, typed: Typed) -> str:
     each = [
-        f"{{ event: {json.dumps(one.event)}; payload: {typed(one.schema)} }}"
-        for one in topic.messages
+        f"{{ event: {json.dumps(message.event)}; payload: {typed(message.schema)} }}"
+        for message in topic.messages
     ]
     return " | ".join(each) or "never"
 
 
 def _topic(topic: Topic, name: str, key: Named) -> Iterator[str]:
     about = " ".join(topic.description.replace("*/", "* /").split())
-    params = [f"{one.name}_" for one in topic.parameters]
-    takes = "".join(f"{one}: string, " for one in params)
+    params = [f"{parameter.name}_" for parameter in topic.parameters]
+    takes = "".join(f"{variable}: string, " for variable in params)
     pairs = ", ".join(
-        f"{key(one.name)}: {param}" for one, param in zip(topic.parameters, params, strict=True)
+        f"{key(parameter.name)}: {param}"
+        for parameter, param in zip(topic.parameters, params, strict=True)
     )
     given = f"{{ params: {{ {pairs} }} }}" if pairs else "{}"
     call = topic_call(topic)
@@ -70,7 +73,7 @@ def _topic(topic: Topic, name: str, key: Named) -> Iterator[str]:
 def write_webhooks(contract: Contract, typed: Typed, named: Named, key: Named) -> Iterator[str]:
     """Yield the types of messages that the project sends, and a function for each webhook.
 
-    Arguments as those of `write_topics`.
+    Same arguments as `write_topics`.
     """
     if not contract.webhooks:
         return
@@ -81,8 +84,8 @@ def write_webhooks(contract: Contract, typed: Typed, named: Named, key: Named) -
     }
     for name, events in found.values():
         each = " | ".join(
-            f"{{ type: {json.dumps(one.event)}; timestamp: string; data: {typed(one.schema)} }}"
-            for one in events
+            f"{{ type: {json.dumps(event.event)}; timestamp: string; data: {typed(event.schema)} }}"
+            for event in events
         )
         yield f"export type {name} = {each};"
         yield ""

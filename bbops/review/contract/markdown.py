@@ -86,20 +86,28 @@ def _operation(contract: Contract, operation: Operation) -> Iterator[str]:
 def _topics(topics: Sequence[Topic]) -> Iterator[str]:
     yield from ["## Topics", "", "Subscribe at `/~realtime` with a client of Centrifuge, or read"]
     yield from ["`/~realtime/<topic>` as server-sent events. A message is `{event, payload}`.", ""]
-    for one in topics:
-        yield from [f"### {one.address}", "", *([one.description, ""] if one.description else [])]
-        yield from [f"- Topic: `{one.id}`", f"- Access: {reader_text(one)}"]
-        yield from [f"- History: {kept_text(one)}", ""]
-        for message in one.messages:
+    for topic in topics:
+        yield from [
+            f"### {topic.address}",
+            "",
+            *([topic.description, ""] if topic.description else []),
+        ]
+        yield from [f"- Topic: `{topic.id}`", f"- Access: {reader_text(topic)}"]
+        yield from [f"- History: {kept_text(topic)}", ""]
+        for message in topic.messages:
             yield from [f"`{message.event}`:", "", *_fields(message.schema), ""]
 
 
 def _webhooks(events: Sequence[SentEvent]) -> Iterator[str]:
     yield from ["## Webhooks", "", "Sent to receivers, signed as Standard Webhooks says."]
     yield from ["The body is `{type, timestamp, data}`.", ""]
-    for one in events:
-        yield from [f"### {one.event}", "", *([one.description, ""] if one.description else [])]
-        yield from [f"`data` of webhook `{one.webhook}`:", "", *_fields(one.schema), ""]
+    for event in events:
+        yield from [
+            f"### {event.event}",
+            "",
+            *([event.description, ""] if event.description else []),
+        ]
+        yield from [f"`data` of webhook `{event.webhook}`:", "", *_fields(event.schema), ""]
 
 
 def _parameter(one: Parameter) -> tuple[str, ...]:
@@ -125,13 +133,13 @@ def _cell(text: str) -> str:
 
 
 def _fields(schema: Schema) -> Iterator[str]:
-    """Yield the fields of an object as a list; of anything else its type."""
+    """Yield the fields of an object as a list, or the type of any other schema."""
     if "properties" not in schema:
         yield type_text(schema)
         return
-    for one in field_rows(schema):
-        about = (one.type, "" if one.is_required else "may be left out", one.description)
-        yield f"- `{one.path}`: {', '.join(_cell(text) for text in about if text)}"
+    for row in field_rows(schema):
+        about = (row.type, "" if row.is_required else "may be left out", row.description)
+        yield f"- `{row.path}`: {', '.join(_cell(text) for text in about if text)}"
 
 
 # ---- examples

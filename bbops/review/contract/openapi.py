@@ -26,7 +26,7 @@ from bbops.review.contract.shared import rebuilt
 
 VERSION: Final = "3.1.0"
 _HEADERS: Final[dict[str, Schema]] = {"retry-after": {"type": "integer", "minimum": 0}}
-"""The schemas of headers that are no plain text."""
+"""The schemas of headers that are not plain text."""
 
 Object = dict[str, Any]
 
@@ -37,7 +37,7 @@ def render_openapi(contract: Contract) -> str:
 
 
 def openapi(contract: Contract) -> Object:
-    """Return an OpenAPI document as values of JSON."""
+    """Return an OpenAPI document as JSON values."""
     paths: dict[str, Object] = {}
     for operation in contract.operations:
         paths.setdefault(operation.path, {})[operation.method.lower()] = _operation(operation)
@@ -48,7 +48,7 @@ def openapi(contract: Contract) -> Object:
             "description": "\n\n".join(_about(contract)),
         },
         "servers": [{"url": contract.server}] if contract.server else [],
-        "tags": [{"name": name} for name in dict.fromkeys(one.tag for one in contract.operations)],
+        "tags": [{"name": tag} for tag in dict.fromkeys(call.tag for call in contract.operations)],
         "paths": dict(sorted(paths.items())),
         "webhooks": dict(openapi_webhooks(contract.webhooks)),
         "components": _components(contract),
@@ -63,8 +63,8 @@ def _about(contract: Contract) -> Iterator[str]:
 
 
 def _components(contract: Contract) -> Object:
-    schemas = {name: _schema(rebuilt(one, _schema)) for name, one in contract.shapes.items()}
-    schemes = {one.name: _scheme(one) for one in contract.schemes}
+    schemas = {name: _schema(rebuilt(shape, _schema)) for name, shape in contract.shapes.items()}
+    schemes = {scheme.name: _scheme(scheme) for scheme in contract.schemes}
     return _filled({"schemas": schemas, "securitySchemes": schemes})
 
 
@@ -79,14 +79,14 @@ def _scheme(scheme: Scheme) -> Object:
 # ---- routes
 def _operation(operation: Operation) -> Object:
     first, _, rest = operation.description.partition("\n")
-    takes = {one.name: one for one in operation.parameters}
-    good = next((one for one in operation.examples if one.status < 400), None)
+    takes = {parameter.name: parameter for parameter in operation.parameters}
+    good = next((example for example in operation.examples if example.status < 400), None)
     found: Object = {
         "operationId": operation.id,
         "tags": [operation.tag],
         "summary": first.rstrip("."),
         "description": operation.description if rest.strip() else "",
-        "parameters": [_parameter(one, good) for one in takes.values()],
+        "parameters": [_parameter(parameter, good) for parameter in takes.values()],
         "requestBody": _body(operation),
     }
     security: list[Object] = [{name: []} for name in operation.security]
@@ -123,8 +123,12 @@ def _body(operation: Operation) -> Object | None:
     body = operation.body
     if body is None:
         return None
-    good = [one for one in operation.examples if one.status < 400 and one.body is not None]
-    shown = {_title(one): {"value": one.body} for one in good}
+    good = [
+        example
+        for example in operation.examples
+        if example.status < 400 and example.body is not None
+    ]
+    shown = {_title(example): {"value": example.body} for example in good}
     content = {"schema": _schema(body.schema), **_filled({"examples": shown})}
     return {"required": body.required, "content": {body.content_type: content}}
 
@@ -143,9 +147,9 @@ def _responses(operation: Operation) -> Object:
 
 def _content(operation: Operation, answer: Answer) -> Object:
     shown = {
-        _title(one): {"value": one.value}
-        for one in operation.examples
-        if one.status == answer.status and one.value is not None
+        _title(example): {"value": example.value}
+        for example in operation.examples
+        if example.status == answer.status and example.value is not None
     }
     return {"schema": _schema(answer.schema or {}), **_filled({"examples": shown})}
 
@@ -171,12 +175,12 @@ def _title(example: Example) -> str:
 
 # ---- schemas
 def _schema(schema: Schema) -> Schema:
-    """Return a schema whose references lead into the document."""
+    """Return a schema whose references point into the document."""
     if "$ref" in schema:
         return {"$ref": schema["$ref"].replace(SHAPES, "#/components/schemas/")}
     return rebuilt(schema, _schema)
 
 
 def _filled(values: Object) -> Object:
-    """Return what says something."""
-    return {name: one for name, one in values.items() if one is False or one}
+    """Return the non-empty values."""
+    return {name: value for name, value in values.items() if value is False or value}

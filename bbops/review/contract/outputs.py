@@ -1,4 +1,4 @@
-"""What a function answers, by status: as it declares, else as its steps say."""
+"""The answers of a function by status: from its declaration, else from its steps."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from bbops.runtime.values.file_types import UNKNOWN
 
 JSON = "application/json"
 BINARY: Final[Schema] = {"type": "string", "format": "binary"}
-"""Of a body that is bytes."""
+"""The schema of a binary body."""
 
 
 def object_schema(fields: dict[str, Schema]) -> Schema:
-    """Return the schema of a map that has all of these fields."""
+    """Return the schema of a map with all of these fields."""
     return {"type": "object", "properties": fields, "required": [*fields]}
 
 
@@ -49,25 +49,25 @@ _ERROR: Final = object_schema({"code": _TEXT, "message": _TEXT, "requestId": _TE
 
 
 def stream_schema(step: Step) -> Schema:
-    """Return the schema of the events that a step is sent as, one after the other.
+    """Return the schema of the events that a step is streamed as.
 
-    As OpenAPI 3.2 has it of "sequential media types": the whole is a list of them.
+    As "sequential media types" in OpenAPI 3.2: the whole is a list of events.
     """
     gives = step.action.gives if isinstance(step, AddonStep) else ANY
     datas = {"text": object_schema({"text": _TEXT}), "done": type_schema(gives), "error": _ERROR}
     events = [
-        object_schema({"event": {"enum": [name]}, "data": one}) for name, one in datas.items()
+        object_schema({"event": {"enum": [name]}, "data": data}) for name, data in datas.items()
     ]
     return {"type": "array", "items": {"anyOf": events}}
 
 
 @dataclass(frozen=True, slots=True)
 class Output:
-    """One answer. `status` is None where it is known only at run time.
+    """An answer of a function; a status of None is known only at run time.
 
     Attributes:
-        schema: of its body; None where it has none, or is the automatic one of an error.
-        content_type: of its body, empty where there is none.
+        schema: the schema of its body; None without a body, or for the automatic body of an error.
+        content_type: the type of its body, empty without a body.
         is_error: a `throw`.
     """
 
@@ -80,7 +80,7 @@ class Output:
 def outputs(project: CheckedProject, function: str) -> tuple[Output, ...]:
     """Return every answer of a function that was checked without mistakes, by status.
 
-    What its middleware, or functions it calls, throw is not among them.
+    Errors of its middleware and of functions that it calls are not included.
     """
     model = project.functions[function].model
     scope = project.flows.of(function).scope
@@ -89,10 +89,12 @@ def outputs(project: CheckedProject, function: str) -> tuple[Output, ...]:
             Output(int(status), field_schema(field), is_error=int(status) >= 400)
             for status, field in sorted(model.output.items())
         ]  # fmt: skip
-        steps = (one for step in _every(model.steps) for one in _output(step, scope))
-        return tuple(_merged([*declared, *(one for one in steps if one.content_type == EVENTS)]))
-    found = [one for step in _every(model.steps) for one in _output(step, scope)]
-    if all(one.is_error for one in found):
+        steps = (output for step in _every(model.steps) for output in _output(step, scope))
+        return tuple(
+            _merged([*declared, *(output for output in steps if output.content_type == EVENTS)])
+        )
+    found = [output for step in _every(model.steps) for output in _output(step, scope)]
+    if all(output.is_error for output in found):
         found.append(Output(200, None, ""))
     return tuple(_merged(found))
 
@@ -129,7 +131,7 @@ def _output(step: Step, scope: Scope) -> Iterator[Output]:
 
 
 _ANY = "*/*"
-"""The content type of an answer that computes it (OpenAPI 3.1, section 4.8.14)."""
+"""The content type of an answer with a computed type (OpenAPI 3.1, section 4.8.14)."""
 
 
 def _status(value: Value) -> int | None:
@@ -138,7 +140,7 @@ def _status(value: Value) -> int | None:
 
 
 def type_of(value: Value, scope: Scope) -> Type:
-    """Return the type of a value that the scope's function was checked with."""
+    """Return the type of a value that was checked in the scope."""
     match value:
         case Constant():
             return type_of_constant(value.value)
@@ -147,19 +149,20 @@ def type_of(value: Value, scope: Scope) -> Type:
         case Template():
             return TEXT
         case MapValue():
-            return map_of({name: type_of(one, scope) for name, one in value.items})
+            return map_of({name: type_of(item, scope) for name, item in value.items})
         case ListValue():
-            return list_of(joined([type_of(one, scope) for one in value.items]))
+            return list_of(joined([type_of(item, scope) for item in value.items]))
         case _:
             return ANY
 
 
 def _merged(found: list[Output]) -> Iterator[Output]:
-    keys = dict.fromkeys((one.status, one.content_type, one.is_error) for one in found)
+    keys = dict.fromkeys((output.status, output.content_type, output.is_error) for output in found)
     for status, content_type, is_error in sorted(keys, key=_rank):
         same = [
-            one.schema for one in found
-            if (one.status, one.content_type, one.is_error) == (status, content_type, is_error)
+            output.schema for output in found
+            if (output.status, output.content_type, output.is_error)
+            == (status, content_type, is_error)
         ]  # fmt: skip
         known = [schema for schema in same if schema is not None]
         yield Output(status, any_of(known) if known else None, content_type, is_error)

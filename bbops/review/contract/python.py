@@ -32,7 +32,7 @@ from bbops.review.contract.clients import (
 from bbops.review.contract.contract import SHAPES, Contract, Operation, Schema
 from bbops.review.contract.live_python import stream_core, write_topics, write_webhooks
 
-_CUT: Final = "# ---- what follows"
+_CUT: Final = "# ---- the rest"
 _TAKEN: Final = frozenset((
     "Any", "ApiError", "AsyncClient", "AsyncConnection", "AsyncIterator", "AsyncTopics", "Callable",
     "Client", "Conflict", "Connection", "Iterator", "Topics", "WebhookError", "Webhooks",
@@ -50,12 +50,12 @@ _WORD: Final = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|[^A-Za-z0-9]+")
 
 def render_python(contract: Contract) -> str:
     """Return the text of a client."""
-    return "\n".join(_Writer(contract).file())
+    return "\n".join(_PythonWriter(contract).file())
 
 
 @dataclass(frozen=True, slots=True)
 class _Argument:
-    """One of a method: what it is called in the contract and here, its type and its default."""
+    """An argument of a method: its name in the contract and here, its type and its default."""
 
     name: str
     variable: str
@@ -63,8 +63,8 @@ class _Argument:
     is_required: bool
 
 
-class _Writer:
-    """Writes one contract; `lines` define the types that it needs, `owned` are those of calls."""
+class _PythonWriter:
+    """Writes one contract; `lines` define the types that it needs, `owned` are those for calls."""
 
     def __init__(self, contract: Contract) -> None:
         self.contract = contract
@@ -123,14 +123,14 @@ class _Writer:
 
     # ---- types
     def free(self, name: str) -> str:
-        """Return a name that no other type has."""
+        """Return an unused name for a type."""
         while name in self.taken:
             name += "_"
         self.taken.add(name)
         return name
 
     def alias(self, operation: Operation, role: str, said: str) -> str:
-        """Return the name of a type of a call; defines it where it is more than a name."""
+        """Return the name of a type of a call; defines it if it is more than a name."""
         if said in self.taken or said in _SCALARS.values():
             return said
         name = self.free(f"{type_name(operation)}{role}")
@@ -138,15 +138,15 @@ class _Writer:
         return name
 
     def define_free(self, name: str, schema: Schema) -> str:
-        """Define a TypedDict of a name that is free. Returns the name."""
+        """Define a TypedDict under an unused name. Returns the name."""
         return self.define(self.free(name), schema)
 
     def define(self, name: str, schema: Schema, *, form: bool = False) -> str:
         """Define a TypedDict. Returns its name."""
         required = schema.get("required", ())
         fields = {
-            key: self.type(one, f"{name}{_pascal(key)}", form=form)
-            for key, one in schema.get("properties", {}).items()
+            key: self.type(inner, f"{name}{_pascal(key)}", form=form)
+            for key, inner in schema.get("properties", {}).items()
         }
         typed = {
             key: said if key in required else f"NotRequired[{said}]" for key, said in fields.items()
@@ -167,13 +167,13 @@ class _Writer:
         if "enum" in schema:
             return _literal(schema["enum"])
         if "anyOf" in schema:
-            every = [self.type(one, hint, form=form, many=many) for one in schema["anyOf"]]
+            every = [self.type(part, hint, form=form, many=many) for part in schema["anyOf"]]
             return _union(every)
         kinds = schema.get("type")
         if kinds is None:
             return "Any"
         each = kinds if isinstance(kinds, list) else [kinds]
-        return _union([self.kind(one, schema, hint, form=form, many=many) for one in each])
+        return _union([self.kind(kind, schema, hint, form=form, many=many) for kind in each])
 
     def kind(self, kind: str, schema: Schema, hint: str, *, form: bool, many: str) -> str:
         if kind == "array":
@@ -190,7 +190,7 @@ class _Writer:
 
     def answer(self, operation: Operation) -> str:
         hint = f"{type_name(operation)}Answer"
-        return _union([self.one_answer(*one, hint) for one in good(operation)] or ["None"])
+        return _union([self.one_answer(*result, hint) for result in good(operation)] or ["None"])
 
     def one_answer(self, content_type: str, schema: Schema | None, hint: str) -> str:
         if schema is None:
@@ -201,7 +201,7 @@ class _Writer:
 
     # ---- calls
     def spaces(self, space: Space, name: str, *, is_async: bool) -> Iterator[str]:
-        """Yield the classes of a space, those inside it first."""
+        """Yield the classes of a space, inner ones first."""
         prefix = "Async" if is_async else ""
         title = f"_{prefix}{name}" if name else f"{prefix}Client"
         for inner, each in space.spaces.items():
@@ -220,15 +220,15 @@ class _Writer:
     def method(self, name: str, operation: Operation, *, is_async: bool) -> Iterator[str]:
         path, query, headers = self.arguments(operation)
         body, own = operation.body, self.own(operation)
-        takes = ["self", *(f"{one.variable}: {one.type}" for one in path)]
+        takes = ["self", *(f"{argument.variable}: {argument.type}" for argument in path)]
         if body is not None:
             takes.append(f"body: {own['Input']}" + ("" if body.required else " | None = None"))
         if query or headers:
             takes.append("*")
             takes += [
-                f"{one.variable}: {one.type}" if one.is_required
-                else f"{one.variable}: {one.type} | None = None"
-                for one in sorted((*query, *headers), key=lambda one: not one.is_required)
+                f"{header.variable}: {header.type}" if header.is_required
+                else f"{header.variable}: {header.type} | None = None"
+                for header in sorted((*query, *headers), key=lambda one: not one.is_required)
             ]  # fmt: skip
         given = {
             "params": _pairs(path), "query": _pairs(query), "headers": _pairs(headers),
@@ -257,11 +257,11 @@ class _Writer:
         yield ""
 
     def own(self, operation: Operation) -> dict[str, str]:
-        """Return the names of an operation's types; the second time those of the first."""
+        """Return the names of an operation's types; later calls return the same names."""
         if operation.id not in self.owned:
             name, body = type_name(operation), operation.body
             if events := sent_events(self.contract, operation):
-                each = [self.type(one, f"{name}Event") for one in events]
+                each = [self.type(event, f"{name}Event") for event in events]
                 found = {"Event": self.alias(operation, "Event", _union(each))}
             else:
                 found = {"Answer": self.alias(operation, "Answer", self.answer(operation))}
@@ -275,27 +275,27 @@ class _Writer:
     def arguments(
         self, operation: Operation
     ) -> tuple[list[_Argument], list[_Argument], list[_Argument]]:  # fmt: skip
-        """Return what a call takes in path, query and headers; the second time the first's."""
+        """Return a call's arguments in path, query and headers; later calls return the same."""
         if operation.id in self.taking:
             return self.taking[operation.id]
         taken = set(_OURS)
         found: list[list[_Argument]] = []
         for place in ("path", "query", "header"):
             each = []
-            for one in at(operation, place, self.csrf):
-                variable = _snake(one.name)
+            for parameter in at(operation, place, self.csrf):
+                variable = _snake(parameter.name)
                 while variable in taken:
                     variable += "_"
                 taken.add(variable)
-                hint = f"{type_name(operation)}{_pascal(one.name)}"
-                said = self.type(schema_of(one), hint, many="Sequence")
-                each.append(_Argument(one.name, variable, said, one.required))
+                hint = f"{type_name(operation)}{_pascal(parameter.name)}"
+                said = self.type(schema_of(parameter), hint, many="Sequence")
+                each.append(_Argument(parameter.name, variable, said, parameter.required))
             found.append(each)
         self.taking[operation.id] = found[0], found[1], found[2]
         return self.taking[operation.id]
 
     def operation(self, operation: Operation, given: Mapping[str, str]) -> str:
-        said = [_text(one) for one in (operation.id, operation.method, operation.path)]
+        said = [_text(part) for part in (operation.id, operation.method, operation.path)]
         said += [f"{name}={value}" for name, value in given.items() if value]
         body = operation.body
         flags = {
@@ -310,7 +310,7 @@ class _Writer:
 
 
 def _modules(contract: Contract) -> Iterator[str]:
-    """Yield what a client imports beside what each does."""
+    """Yield the imports of a client, each with its use."""
     found: list[str] = ["json"] if _streams(contract) else []
     found += ("json", "random", "time") if contract.topics else ()
     if contract.webhooks:
@@ -319,37 +319,37 @@ def _modules(contract: Contract) -> Iterator[str]:
 
 
 def _streams(contract: Contract) -> bool:
-    return any(sent_events(contract, one) for one in contract.operations)
+    return any(sent_events(contract, operation) for operation in contract.operations)
 
 
 def _is_raw(operation: Operation) -> bool:
-    """Return whether every good answer is bytes, whatever its type turns out to be."""
+    """Return whether every successful answer is bytes, whatever its content type."""
     types = {kind for kind, schema in good(operation) if schema is not None}
-    return bool(types) and not any(one == JSON or one.startswith("text/") for one in types)
+    return bool(types) and not any(type_ == JSON or type_.startswith("text/") for type_ in types)
 
 
 def _pairs(arguments: Sequence[_Argument]) -> str:
-    pairs = ", ".join(f"{_text(one.name)}: {one.variable}" for one in arguments)
+    pairs = ", ".join(f"{_text(argument.name)}: {argument.variable}" for argument in arguments)
     return f"{{{pairs}}}" if pairs else ""
 
 
 def _docstring(operation: Operation) -> Iterator[str]:
     text = operation.description.replace("\\", "\\\\").replace('"""', "'''").strip()
     about = f"{operation.method} {operation.path}"
-    lines = [one.rstrip() for one in text.splitlines()] or [f"{about}."]
+    lines = [line.rstrip() for line in text.splitlines()] or [f"{about}."]
     if len(lines) == 1 and not lines[0].endswith('"'):
         yield f'        """{lines[0]}"""'
         return
     yield f'        """{lines[0]}'
-    yield from (f"        {one}" if one else "" for one in lines[1:])
+    yield from (f"        {line}" if line else "" for line in lines[1:])
     yield '        """'
 
 
 def _literal(values: Sequence[Any]) -> str:
-    texts = [one for one in values if not isinstance(one, float)]
-    if len(texts) < len(values):  # a Literal takes no number with a point
+    texts = [value for value in values if not isinstance(value, float)]
+    if len(texts) < len(values):  # a Literal does not accept a float
         return "float"
-    return f"Literal[{', '.join(dict.fromkeys(repr(one) for one in texts))}]"
+    return f"Literal[{', '.join(dict.fromkeys(repr(text) for text in texts))}]"
 
 
 def _union(types: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""What a request of a route carries, by the shapes of its function and of its middleware."""
+"""The values of a route's request, from the shapes of its function and its middleware."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ _KNOWN_HEADERS = frozenset({
     "accept", "authorization", "content-length", "content-type", "cookie", "host", "origin",
     "user-agent", "x-api-key", "idempotency-key",
 })  # fmt: skip
-"""What clients send by themselves, or what the schemes of a route say."""
+"""Headers that clients send automatically, or that the schemes of a route describe."""
 
 
 def declaring(project: Project, route: Route) -> list[Resource[Function]]:
-    """Return the functions whose shapes a request is held against; the route's own first."""
+    """Return the functions whose shapes check a request; the route's own first."""
     names = dict.fromkeys((route.function, *route.middleware))
     return [project.functions[name] for name in names]
 
 
 def declared_fields(project: Project, route: Route, part: str) -> dict[str, Field]:
-    """Return what a request is held against, by names as written; a function's own come last.
+    """Return the declared fields of a request, by names as written; a function's own come last.
 
     Args:
-        project: of the route.
-        route: what is asked.
+        project: the project of the route.
+        route: the route of the request.
         part: one of PARTS.
     """
     found: dict[str, Field] = {}
@@ -51,8 +51,8 @@ def declared_fields(project: Project, route: Route, part: str) -> dict[str, Fiel
 
 
 def is_strict(project: Project, route: Route) -> bool:
-    """Return whether a name of the query that no shape declares is refused."""
-    return any(one.model.strict_query for one in declaring(project, route))
+    """Return whether undeclared names of the query are refused."""
+    return any(function.model.strict_query for function in declaring(project, route))
 
 
 def parameters(project: Project, route: Route) -> Iterator[Parameter]:
@@ -83,13 +83,13 @@ def parameters(project: Project, route: Route) -> Iterator[Parameter]:
 
 
 def body(project: Project, route: Route) -> Body | None:
-    """Return the body of a request; None where none is read."""
+    """Return the body of a request; None if the route reads none."""
     if route.method in _WITHOUT_BODY:
         return None
     files, shape = route.endpoint.model.files, route.function
     declared = project.functions[shape].model.input
     if files:
-        return _form(declared or {}, {name: one.many for name, one in files.items()})
+        return _form(declared or {}, {name: file.many for name, file in files.items()})
     if declared is not None:
         schema = shape_schema(declared)
         return Body(JSON, "required" in schema, schema)
@@ -113,5 +113,5 @@ def _parameter(name: str, place: str, schema: Schema, *, required: bool) -> Para
 
 
 def _read(project: Project, route: Route, root: str) -> set[str]:
-    steps = [one.model.steps for one in declaring(project, route)]
+    steps = [function.model.steps for function in declaring(project, route)]
     return {name for name in read_names(steps, root) if name}

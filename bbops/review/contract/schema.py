@@ -1,6 +1,6 @@
-"""Say shapes and types in JSON Schema 2020-12.
+"""Convert shapes and types to JSON Schema 2020-12.
 
-A shape describes what is sent to us, a type what we send: there a datetime is always a text, and a
+A shape describes requests, a type describes responses: there a datetime is always a text, and a
 field that may be absent is not required.
 """
 
@@ -38,7 +38,7 @@ _TYPES: dict[str, Schema] = {
 
 
 def shape_schema(shape: Shape) -> Schema:
-    """Return the schema of an object of this shape. Fields that are not in it are dropped."""
+    """Return the schema of an object of this shape. Undeclared fields are dropped."""
     found: Schema = {
         "type": "object",
         "properties": {str(name.rstrip("?")): field_schema(field) for name, field in shape.items()},
@@ -88,7 +88,7 @@ def _given(rules: Schema) -> Schema:
 
 
 def type_schema(of: Type) -> Schema:
-    """Return the schema of what is sent of a type."""
+    """Return the schema of a sent value of a type."""
     if of.is_never:
         return {}
     if of.kind == "list":
@@ -104,12 +104,12 @@ def type_schema(of: Type) -> Schema:
 def _map(of: Type) -> Schema:
     found: Schema = {"type": "object"}
     if of.fields is not None:
-        # one that may be absent reads as null here, but is never sent as null
+        # a field that may be absent reads as null here, but is never sent as null
         found["properties"] = {
-            str(name): type_schema(replace(one, nullable=False) if one.absent else one)
-            for name, one in of.fields.items()
+            str(name): type_schema(replace(field, nullable=False) if field.absent else field)
+            for name, field in of.fields.items()
         }
-        required = [str(name) for name, one in of.fields.items() if not one.absent]
+        required = [str(name) for name, field in of.fields.items() if not field.absent]
         found |= {"required": required} if required else {}
     if of.rest is not None and of.rest.kind != "any":
         found["additionalProperties"] = type_schema(of.rest)
@@ -117,7 +117,7 @@ def _map(of: Type) -> Schema:
 
 
 def or_null(schema: Schema) -> Schema:
-    """Return the schema that takes null as well."""
+    """Return the schema that accepts null as well."""
     given = schema.get("type")
     if not schema or given == "null":
         return schema
@@ -127,9 +127,9 @@ def or_null(schema: Schema) -> Schema:
 
 
 def any_of(schemas: Iterable[Schema]) -> Schema:
-    """Return the schema of what fits one of these, each said once."""
+    """Return the schema of values that fit one of these, without duplicates."""
     schemas = list(schemas)
     if {} in schemas:
         return {}
-    unique = {msgspec.json.encode(one, order="deterministic"): one for one in schemas}
+    unique = {msgspec.json.encode(schema, order="deterministic"): schema for schema in schemas}
     return next(iter(unique.values())) if len(unique) == 1 else {"anyOf": list(unique.values())}

@@ -1,4 +1,4 @@
-"""Write the events that a project sends: as `webhooks` of OpenAPI 3.1, and for people.
+"""Write the events that a project sends: as `webhooks` of OpenAPI 3.1, and as Markdown.
 
 Source: https://spec.openapis.org/oas/v3.1.0#oas-webhooks
 """
@@ -18,40 +18,40 @@ HEADERS: Final = {
     "webhook-timestamp": "When this try was signed, in seconds since 1970.",
     "webhook-signature": "`v1,` and the HMAC-SHA256 of id, timestamp and body, in base64.",
 }
-"""What a message has, as Standard Webhooks says."""
+"""The headers of a message, by Standard Webhooks."""
 
 
 def openapi_webhooks(events: Sequence[SentEvent]) -> Iterator[tuple[str, Object]]:
-    """Yield the name of each event, and what a receiver is asked."""
-    counted = Counter(one.event for one in events)
-    for one in events:
-        name = one.event if counted[one.event] == 1 else f"{one.webhook}: {one.event}"
-        yield name, {"post": _post(one)}
+    """Yield the name of each event, and its request to a receiver."""
+    counted = Counter(event.event for event in events)
+    for event in events:
+        name = event.event if counted[event.event] == 1 else f"{event.webhook}: {event.event}"
+        yield name, {"post": _post(event)}
 
 
-def message_schema(one: SentEvent) -> Schema:
+def message_schema(event: SentEvent) -> Schema:
     """Return the schema of a message's body."""
     return {
         "type": "object",
         "properties": {
-            "type": {"const": one.event},
+            "type": {"const": event.event},
             "timestamp": {"type": "string", "format": "date-time"},
-            "data": one.schema,
+            "data": event.schema,
         },
         "required": ["type", "timestamp", "data"],
     }
 
 
-def _post(one: SentEvent) -> Object:
-    about = {"description": one.description} if one.description else {}
+def _post(event: SentEvent) -> Object:
+    about = {"description": event.description} if event.description else {}
     return {
-        "operationId": f"{one.webhook}.{one.event}", "summary": one.event, **about,
+        "operationId": f"{event.webhook}.{event.event}", "summary": event.event, **about,
         "parameters": [
             {"name": name, "in": "header", "description": words, "required": True,
              "schema": {"type": "string"}} for name, words in HEADERS.items()
         ],
         "requestBody": {
-            "required": True, "content": {"application/json": {"schema": message_schema(one)}},
+            "required": True, "content": {"application/json": {"schema": message_schema(event)}},
         },
         "responses": {
             "2XX": {"description": "it is taken; within 15 seconds"},

@@ -1,4 +1,4 @@
-"""Say in words how people sign in: the session contract that a frontend follows."""
+"""Describe how users sign in: the session contract that a frontend follows."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from bbops.review.contract.contract import Contract, Cookie, Operation, Session
 
 
 def session_lines(contract: Contract) -> list[str]:
-    """Return the lines of a Markdown list; none where nobody signs in."""
+    """Return the lines of a Markdown list; empty if the project has no sign-in."""
     session = contract.session
     if session is None:
         return []
-    routes = {one.id: one for one in contract.operations}
+    routes = {operation.id: operation for operation in contract.operations}
     return [f"- {name}: {text}" for name, text in _facts(session, routes)]
 
 

@@ -1,4 +1,4 @@
-"""How people sign in and say who they are: the session contract, and the schemes of routes."""
+"""How users sign in and authenticate: the session contract, and the schemes of routes."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ BEARER, COOKIE, KEY_HEADER, KEY_QUERY = "bearer", "session", "apiKey", "apiKeyIn
 
 
 def session(project: Project, published: Collection[str]) -> Session | None:
-    """Return how people sign in; None where the project signs no tokens.
+    """Return how users sign in; None if the project signs no tokens.
 
     Args:
-        project: whose settings count.
-        published: the endpoints of which may be told.
+        project: the project with the settings.
+        published: the endpoints that may be named.
     """
     settings = project.settings.model
     auth, given = settings.auth, settings.session
@@ -80,31 +80,33 @@ def _cookie(project: Project) -> Cookie | None:
     return Cookie(one.name, one.same_site, one.secure, one.domain, one.path)
 
 
-# ---- who may ask
+# ---- authentication
 def schemes_of(
     project: Project, route: Route, functions: Iterable[Resource[Function]]
 ) -> tuple[tuple[str, ...], bool]:
-    """Return the schemes of which one is enough, and whether it answers without any, too.
+    """Return the schemes of which one is enough, and whether the route is open as well.
 
-    A function that checks the request's token itself makes an open route one that takes it.
+    A function that checks the request's token itself makes an open route accept tokens.
     """
     if route.authentication == "API Key":
         return (KEY_HEADER, KEY_QUERY), False
     token = token_schemes(project)
     if route.authentication in {"JWT", "Optional"}:
         return token, route.authentication == "Optional"
-    steps = [step for one in functions for step in one.model.every_step]
-    checks = [one for one in steps if isinstance(one, VerifyJwt) and one.verify_jwt.token is None]
+    steps = [step for function in functions for step in function.model.every_step]
+    checks = [
+        check for check in steps if isinstance(check, VerifyJwt) and check.verify_jwt.token is None
+    ]
     return (token if checks else ()), True
 
 
 def token_schemes(project: Project) -> tuple[str, ...]:
-    """Return the schemes that carry the token of who is signed in."""
+    """Return the schemes that carry the token of the signed-in user."""
     return (BEARER, COOKIE) if _cookie(project) else (BEARER,)
 
 
 def schemes(project: Project, used: Collection[str]) -> tuple[Scheme, ...]:
-    """Return what is known of the schemes that routes use."""
+    """Return the descriptions of the schemes that routes use."""
     settings = project.settings.model
     words = " or ".join(settings.auth.schemes) if settings.auth else "Bearer"
     cookie = _cookie(project)
@@ -114,4 +116,4 @@ def schemes(project: Project, used: Collection[str]) -> tuple[Scheme, ...]:
         Scheme(KEY_HEADER, "header", "X-API-Key", "an API key of this project"),
         Scheme(KEY_QUERY, "query", "api_key", "the same key, where no header can be set"),
     )
-    return tuple(one for one in every if one.name in used)
+    return tuple(scheme for scheme in every if scheme.name in used)

@@ -1,4 +1,4 @@
-"""Give the shapes that a contract says more than once a name, and say them once."""
+"""Name the shapes that a contract contains more than once, and write them once."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ import msgspec
 from bbops.review.contract.contract import SHAPES, Operation, Schema
 
 Hinted = tuple[str, Schema]
-"""A schema, and how it is called if it is shared."""
+"""A schema, and its name if it is shared."""
 
 
 def share(operations: Sequence[Operation]) -> tuple[tuple[Operation, ...], dict[str, Schema]]:
     """Return operations that refer to shapes, and the shapes by name.
 
-    Only maps with fields are shared. A name is that of the first use, the outermost before what
-    is inside others; a schema with a `title` has that one.
+    Only maps with fields are shared. The first use gives the name, outer schemas before inner ones;
+    a schema with a `title` has that name.
     """
-    top = [one for operation in operations for one in _hinted(operation)]
+    top = [hinted for operation in operations for hinted in _hinted(operation)]
     counts = Counter(_key(schema) for _, schema in _every(top) if _is_shape(schema))
     names: dict[bytes, str] = {}
     taken: set[str] = set()
@@ -28,7 +28,7 @@ def share(operations: Sequence[Operation]) -> tuple[tuple[Operation, ...], dict[
         key = _key(schema)
         if key not in names and _is_shape(schema) and (counts[key] > 1 or "title" in schema):
             names[key] = _free(schema.get("title", hint), taken)
-    shapes = {names[_key(one)]: one for _, one in _every(top) if _key(one) in names}
+    shapes = {names[_key(shape)]: shape for _, shape in _every(top) if _key(shape) in names}
 
     def refer(schema: Schema) -> Schema:
         name = names.get(_key(schema)) if _is_shape(schema) else None
@@ -39,12 +39,12 @@ def share(operations: Sequence[Operation]) -> tuple[tuple[Operation, ...], dict[
 
 
 def rebuilt(schema: Schema, change: Callable[[Schema], Schema]) -> Schema:
-    """Return a schema in which each one directly inside it is changed."""
+    """Return a schema in which each schema directly inside it is changed."""
     found = dict(schema)
     if isinstance(properties := schema.get("properties"), Mapping):
-        found["properties"] = {name: change(one) for name, one in properties.items()}
+        found["properties"] = {name: change(inner) for name, inner in properties.items()}
     if "anyOf" in schema:
-        found["anyOf"] = [change(one) for one in schema["anyOf"]]
+        found["anyOf"] = [change(part) for part in schema["anyOf"]]
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), dict):
             found[key] = change(schema[key])
@@ -62,23 +62,23 @@ def _hinted(operation: Operation) -> Iterator[Hinted]:
 
 
 def _every(top: Iterable[Hinted]) -> Iterator[Hinted]:
-    """Yield schemas and all inside them, the outermost first; what one holds is yielded once."""
+    """Yield schemas and all schemas inside them, outer ones first and each one once."""
     level, opened = list(top), set[bytes]()
     while level:
         yield from level
         new = {_key(schema): (hint, schema) for hint, schema in reversed(level)}
         level = [
-            inner for key, one in reversed(new.items()) if key not in opened
-            for inner in _inside(*one)
+            inner for key, hinted in reversed(new.items()) if key not in opened
+            for inner in _inside(*hinted)
         ]  # fmt: skip
         opened |= new.keys()
 
 
 def _inside(hint: str, schema: Schema) -> Iterator[Hinted]:
-    for name, one in schema.get("properties", {}).items():
-        yield f"{hint}{name[:1].upper()}{name[1:]}", one
-    for one in schema.get("anyOf", ()):
-        yield hint, one
+    for name, inner in schema.get("properties", {}).items():
+        yield f"{hint}{name[:1].upper()}{name[1:]}", inner
+    for inner in schema.get("anyOf", ()):
+        yield hint, inner
     for key in ("items", "additionalProperties"):
         if isinstance(schema.get(key), dict):
             yield f"{hint}Item", schema[key]
@@ -103,7 +103,7 @@ def _free(name: str, taken: set[str]) -> str:
 def _with(operation: Operation, change: Callable[[Schema], Schema]) -> Operation:
     body = operation.body and replace(operation.body, schema=change(operation.body.schema))
     answers = tuple(
-        one if one.schema is None else replace(one, schema=change(one.schema))
-        for one in operation.answers
+        answer if answer.schema is None else replace(answer, schema=change(answer.schema))
+        for answer in operation.answers
     )
     return replace(operation, body=body, answers=answers)

@@ -1,4 +1,4 @@
-"""The topics of a project: where clients read them, who may, and what comes."""
+"""The topics of a project: their addresses, access and messages."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ def topics(project: CheckedProject) -> Iterator[Topic]:
         yield Topic(
             id=operation_id(name),
             address="/".join(
-                f"{{{one[1:]}}}" if one[:1] == ":" else one for one in model.topic.split("/")
+                f"{{{part[1:]}}}" if part[:1] == ":" else part for part in model.topic.split("/")
             ),
             description=(model.description or "").strip(),
             security=token_schemes(project) if model.authentication == "JWT" else (),
             is_restricted=bool(model.middleware) or not _is(model.subscribe, value=True),
             parameters=tuple(
-                Parameter(one, "path", required=True, schema={"type": "string"})
-                for one in model.parameters
+                Parameter(parameter, "path", required=True, schema={"type": "string"})
+                for parameter in model.parameters
             ),
             messages=tuple(messages(project, found)),
             can_publish=not _is(model.publish, value=False),
@@ -49,7 +49,7 @@ def _history(model: Realtime) -> KeptMessages | None:
 
 
 def messages(project: CheckedProject, found: Resource[Realtime]) -> Iterator[Message]:
-    """Yield what comes on a topic: events that are published, or changes of rows."""
+    """Yield the messages of a topic: published events, or changes of rows."""
     rows = found.model.rows
     if rows is None:
         for event, shape in sorted(found.model.events.items()):

@@ -1,4 +1,4 @@
-"""Write a contract as a client in TypeScript: one file, for browsers and Node, that needs no other.
+"""Write a contract as a client in TypeScript: one file without imports, for browsers and Node.
 
 It passes `tsc --strict` (TypeScript 5 or newer, ES2022 and DOM).
 """
@@ -40,7 +40,7 @@ _TAKEN: Final = frozenset((
     "SessionContract", "SignInProvider", "TextDecoder", "TextEncoder", "Tokens", "TokenStore",
     "Topics", "Uint8Array", "WebhookError", "WebhookHeaders",
 ))  # fmt: skip
-"""Types that the file, or the language, has already."""
+"""Names of types that the file, or the language, uses already."""
 _SCALARS: Final = {
     "string": "string", "integer": "number", "number": "number", "boolean": "boolean",
     "null": "null",
@@ -58,13 +58,13 @@ _RESERVED: Final = frozenset((
 
 def render_typescript(contract: Contract) -> str:
     """Return the text of a client."""
-    names = {one: f"{one}Body" if one in _TAKEN else one for one in contract.shapes}
-    writer = _Writer(contract, names)
+    names = {shape: f"{shape}Body" if shape in _TAKEN else shape for shape in contract.shapes}
+    writer = _TypeScriptWriter(contract, names)
     return "\n".join(writer.file())
 
 
-class _Writer:
-    """Writes one contract; `names` are those of its shapes' types."""
+class _TypeScriptWriter:
+    """Writes one contract; `names` are the names of the types of its shapes."""
 
     def __init__(self, contract: Contract, names: Mapping[str, str]) -> None:
         self.contract, self.names = contract, names
@@ -81,7 +81,7 @@ class _Writer:
         yield "/* eslint-disable */"
         yield ""
         yield core("client.ts")
-        if any(sent_events(contract, one) for one in contract.operations):
+        if any(sent_events(contract, call) for call in contract.operations):
             yield core("streams.ts")
         yield f"const SERVER = {_text(contract.server)};"
         yield ""
@@ -103,7 +103,7 @@ class _Writer:
         yield from write_webhooks(contract, self.type, self.free, _key)
 
     def free(self, name: str) -> str:
-        """Return a name that no other type has."""
+        """Return an unused name for a type."""
         while name in self.taken:
             name += "_"
         self.taken.add(name)
@@ -126,7 +126,7 @@ class _Writer:
 
     def sign_ins(self) -> Iterator[str]:
         """Yield the addresses at which a browser signs in at other services."""
-        names = [one.removeprefix(SIGN_INS) for one in self.providers]
+        names = [provider.removeprefix(SIGN_INS) for provider in self.providers]
         if not names:
             return
         yield f"export type SignInProvider = {' | '.join(map(_text, names))};"
@@ -156,7 +156,7 @@ class _Writer:
         yield ""
 
     def named(self, operation: Operation, role: str, said: str) -> Iterator[str]:
-        """Give a type of a call its name; a shape that has that name may be all of it."""
+        """Name a type of a call; a shape with that name may be the whole type."""
         name = f"{type_name(operation)}{role}"
         while name in self.taken and name != said:
             name += "_"
@@ -166,7 +166,7 @@ class _Writer:
             yield f"export type {name} = {said};"
 
     def answer(self, operation: Operation) -> str:
-        found = dict.fromkeys(self.one_answer(*one) for one in good(operation))
+        found = dict.fromkeys(self.one_answer(*result) for result in good(operation))
         return " | ".join(found) or "undefined"
 
     def one_answer(self, content_type: str, schema: Schema | None) -> str:
@@ -180,15 +180,16 @@ class _Writer:
         yield "/** What calls fail with: the project's answer by call and status. */"
         yield "export interface Errors {"
         for operation in self.contract.operations:
-            each = "; ".join(f"{s}: {self.type(one)}" for s, one in bad(operation).items())
+            each = "; ".join(f"{s}: {self.type(body)}" for s, body in bad(operation).items())
             yield f"  {_text(operation.id)}: {{ {each} }};"
         yield "}"
         yield ""
 
     def parameters(self, given: tuple[Parameter, ...]) -> str:
         fields = [
-            f"{_key(one.name)}{'' if one.required else '?'}: {self.type(schema_of(one))}"
-            for one in given
+            f"{_key(parameter.name)}{'' if parameter.required else '?'}:"
+            f" {self.type(schema_of(parameter))}"
+            for parameter in given
         ]
         return f"{{ {'; '.join(fields)} }}"
 
@@ -197,9 +198,11 @@ class _Writer:
         if "$ref" in schema:
             return self.names[schema["$ref"].removeprefix(SHAPES)]
         if "enum" in schema:
-            return " | ".join(dict.fromkeys(json.dumps(one) for one in schema["enum"])) or "never"
+            return (
+                " | ".join(dict.fromkeys(json.dumps(value) for value in schema["enum"])) or "never"
+            )
         if "anyOf" in schema:
-            return " | ".join(dict.fromkeys(self.type(one, form=form) for one in schema["anyOf"]))
+            return " | ".join(dict.fromkeys(self.type(part, form=form) for part in schema["anyOf"]))
         kinds = schema.get("type")
         if kinds is None:
             return "unknown"
@@ -218,8 +221,8 @@ class _Writer:
     def object(self, schema: Schema, *, form: bool) -> str:
         required = schema.get("required", ())
         fields = [
-            f"{_key(name)}{'' if name in required else '?'}: {self.type(one, form=form)}"
-            for name, one in schema.get("properties", {}).items()
+            f"{_key(name)}{'' if name in required else '?'}: {self.type(inner, form=form)}"
+            for name, inner in schema.get("properties", {}).items()
         ]
         rest = schema.get("additionalProperties")
         if not fields:
@@ -240,24 +243,32 @@ class _Writer:
     def call(self, operation: Operation, indent: str) -> str:
         body, own = operation.body, self.own
         path = at(operation, "path")
-        variables = {one.name: _variable(one.name) for one in path}
-        takes = [f"{variables[one.name]}: {self.type(one.schema)}" for one in path]
+        variables = {parameter.name: _variable(parameter.name) for parameter in path}
+        takes = [
+            f"{variables[parameter.name]}: {self.type(parameter.schema)}" for parameter in path
+        ]
         given = []
         if path:
-            pairs = ", ".join(_pair(one.name, variables[one.name]) for one in path)
+            pairs = ", ".join(
+                _pair(parameter.name, variables[parameter.name]) for parameter in path
+            )
             given.append(f"params: {{ {pairs} }}")
         if body is not None:
-            is_last = not any(one.required for one in operation.parameters if one.place != "path")
+            is_last = not any(
+                parameter.required
+                for parameter in operation.parameters
+                if parameter.place != "path"
+            )
             mark = "" if body.required or not is_last else "?"
             takes.append(f"body{mark}: {own[operation.id, 'Input']}")
             takes[-1] += "" if body.required or is_last else " | undefined"
             given.append("body")
         if query := at(operation, "query"):
-            optional = not any(one.required for one in query)
+            optional = not any(parameter.required for parameter in query)
             takes.append(f"query: {own[operation.id, 'Query']}{' = {}' if optional else ''}")
             given.append("query")
         if headers := at(operation, "header", self.csrf):
-            optional = not any(one.required for one in headers)
+            optional = not any(header.required for header in headers)
             takes.append(f"headers: {self.parameters(headers)}{' = {}' if optional else ''}")
             given.append("headers")
         takes.append("options?: CallOptions")
@@ -288,18 +299,18 @@ class _Writer:
             said["deep"] = deep
         types = {kind for kind, schema in good(operation) if schema is not None}
         if types and EVENTS not in types and JSON not in types:
-            said["reads"] = "text" if all(one.startswith("text/") for one in types) else "blob"
+            said["reads"] = "text" if all(type_.startswith("text/") for type_ in types) else "blob"
         return f"{{ {', '.join(f'{name}: {json.dumps(value)}' for name, value in said.items())} }}"
 
 
 def _comment(operation: Operation) -> Iterator[str]:
     lines = [*operation.description.replace("*/", "* /").splitlines(), ""]
-    about = [one for one in lines if one.strip()] + [f"{operation.method} {operation.path}"]
+    about = [line for line in lines if line.strip()] + [f"{operation.method} {operation.path}"]
     if len(about) == 1:
         yield f"/** {about[0]} */"
         return
     yield "/**"
-    yield from (f" * {one}" for one in about)
+    yield from (f" * {line}" for line in about)
     yield " */"
 
 

@@ -1,4 +1,4 @@
-"""Say types, access and requests of a contract in a line of Markdown, for every page about it."""
+"""Write types, access and requests of a contract as a line of Markdown, for every page about it."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _JSON: Final = "application/json"
 
 
 class FieldRow(NamedTuple):
-    """A field of an object, or of one inside it."""
+    """A field of an object, or of an object inside it."""
 
     path: str
     type: str
@@ -34,32 +34,32 @@ class FieldRow(NamedTuple):
 
 
 def type_text(schema: Schema, anchor: str = "#") -> str:
-    """Return what values a schema takes; a shape is a link to `anchor` and its name."""
+    """Return the types of a schema as text; a shape is a link to `anchor` and its name."""
     if "$ref" in schema:
         name = schema["$ref"].removeprefix(SHAPES)
         return f"[{name}]({anchor}{name.lower()})"
     if "anyOf" in schema:
-        return " or ".join(dict.fromkeys(type_text(one, anchor) for one in schema["anyOf"]))
+        return " or ".join(dict.fromkeys(type_text(part, anchor) for part in schema["anyOf"]))
     if "enum" in schema:
-        return "one of " + ", ".join(f"`{one}`" for one in schema["enum"])
+        return "one of " + ", ".join(f"`{value}`" for value in schema["enum"])
     kind = schema.get("type", "anything")
     kinds = kind if isinstance(kind, list) else [kind]
-    return " or ".join(_kind(schema, one, anchor) for one in kinds)
+    return " or ".join(_kind(schema, kind_, anchor) for kind_ in kinds)
 
 
 def field_rows(schema: Schema, anchor: str = "#", before: str = "") -> Iterator[FieldRow]:
-    """Yield the fields of an object, each before those inside it: `items[].id`."""
-    for name, one in schema.get("properties", {}).items():
+    """Yield the fields of an object, each before its inner ones: `items[].id`."""
+    for name, inner in schema.get("properties", {}).items():
         is_required = name in schema.get("required", ())
-        about = one.get("description", "")
-        yield FieldRow(before + name, type_text(one, anchor), is_required, about)
-        yield from field_rows(one, anchor, f"{before}{name}.")
-        yield from field_rows(one.get("items", {}), anchor, f"{before}{name}[].")
+        about = inner.get("description", "")
+        yield FieldRow(before + name, type_text(inner, anchor), is_required, about)
+        yield from field_rows(inner, anchor, f"{before}{name}.")
+        yield from field_rows(inner.get("items", {}), anchor, f"{before}{name}[].")
 
 
 def access_text(contract: Contract, operation: Operation) -> str:
-    """Return who may ask, and with what."""
-    schemes = {one.name: f"`{one.key}` ({one.kind})" for one in contract.schemes}
+    """Return the required authentication and roles of a route."""
+    schemes = {scheme.name: f"`{scheme.key}` ({scheme.kind})" for scheme in contract.schemes}
     named = " or ".join(schemes[name] for name in operation.security)
     if not named:
         return "anyone"
@@ -67,7 +67,7 @@ def access_text(contract: Contract, operation: Operation) -> str:
 
 
 def body_text(answer: Answer, anchor: str = "#") -> str:
-    """Return what a response carries."""
+    """Return the body of a response as text."""
     body = "nothing" if answer.schema is None else type_text(answer.schema, anchor)
     kind = answer.content_type
     return body if kind in {"", _JSON} else f"{body} ({kind})"
@@ -82,11 +82,11 @@ def address_of(operation: Operation, example: Example) -> str:
 
 
 def curl_command(contract: Contract, operation: Operation, example: Example, base: str) -> str:
-    """Return the request of an example as a command of a shell, a line for each option."""
+    """Return the request of an example as a shell command, one line for each option."""
     method = "" if operation.method == "GET" else f"-X {operation.method} "
     url = shlex.quote(base.rstrip("/") + address_of(operation, example))
     needs = [] if operation.is_open else operation.security[:1]
-    access = [_credential(one) for one in contract.schemes if one.name in needs]
+    access = [_credential(scheme) for scheme in contract.schemes if scheme.name in needs]
     return " \\\n  ".join([f"curl {method}{url}", *access, *_data(operation, example)])
 
 
@@ -122,7 +122,7 @@ def _kind(schema: Schema, kind: str, anchor: str) -> str:
 
 
 def reader_text(topic: Topic) -> str:
-    """Return who may subscribe to a topic, and whether clients publish there."""
+    """Return the readers of a topic, and whether clients publish there."""
     who = "who is signed in" if topic.security else "anybody"
     found = f"{who}, if the project allows it" if topic.is_restricted else who
     return (
@@ -131,7 +131,7 @@ def reader_text(topic: Topic) -> str:
 
 
 def kept_text(topic: Topic) -> str:
-    """Return what clients that come back get, and whether they see each other."""
+    """Return the history of a topic for clients that come back, and whether they see each other."""
     kept = topic.history
     size = f"{kept.size:,} messages, for {kept.seconds:g} seconds" if kept else "none"
     return f"{size}; subscribers see who is there" if topic.has_presence else size

@@ -1,1 +1,1 @@
-"""What a change will do: two projects to a Plan, as a review reads it. Nothing here is applied."""
+"""The effects of a change: two projects become a Plan for a review. Nothing here is applied."""

@@ -1,4 +1,4 @@
-"""Say who may do more than before: of routes, channels, topics, columns, keys and rules."""
+"""Find access that grows: of routes, channels, topics, columns, keys and rules."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from bbops.review.plan.topics import find_opened_topics
 
 _CLOSED = {"JWT", "API Key"}
 _LOOKED = 5
-"""For how many columns it is looked who answers with them: each look checks all functions."""
+"""The most columns whose routes are searched: each search checks all functions."""
 
 
 def find_access(pairs: Pairs) -> tuple[Finding, ...]:
-    """Return every place where access is loosened."""
+    """Return every place with more access than before."""
     found: list[Finding] = []
     for pair in pairs.routes:
         if pair.base is not None and pair.head is not None:
@@ -70,7 +70,7 @@ def _of_routes(pairs: Pairs, base: Route, head: Route) -> Iterator[Finding]:
 
 
 def _roles(base: Route, head: Route) -> Iterator[Finding]:
-    """Yield that users of more roles are let in; that anybody is, is said already."""
+    """Yield the routes open to more roles; open routes are reported already."""
     if base.roles is None or head.authentication in OPEN:
         return
     had, place = shown_roles(base), head.saying("roles").place("roles")
@@ -84,13 +84,13 @@ def _roles(base: Route, head: Route) -> Iterator[Finding]:
 
 
 def _said_in(base: Route, head: Route, key: str) -> Resource[Any]:
-    """Return the file of the new project that says a key otherwise than before."""
+    """Return the file of the new project that changes a key."""
     is_own = key in base.endpoint.document.root or key in head.endpoint.document.root
     return head.endpoint if is_own or head.channel is None else head.channel
 
 
 def _of_surroundings(pairs: Pairs, base: Route, head: Route) -> Iterator[tuple[str, str, str]]:
-    """Yield (code, key, message) of what a channel may give to all its routes."""
+    """Yield (code, key, message) of channel settings that apply to all its routes."""
     was, now = base.rate_limit, head.rate_limit
     if was is not None and _is_raised(was, now):
         yield "rate-limit-raised", "rateLimit", f"{_allowed(now)}, it had {_allowed(was)}"
@@ -136,15 +136,18 @@ def _wider(base: Cors | None, head: Cors | None) -> Iterator[str]:
     for what in ("methods", "headers"):
         old, now = getattr(base, what, None), getattr(head, what)
         if old and not {*(now or ["*"])} <= {*old}:
-            more = ", ".join(one for one in now if one not in old)
+            more = ", ".join(added for added in now if added not in old)
             yield f"pages may send {more or 'any'} {what}"
-    if base and (more := ", ".join(one for one in head.expose if one not in base.expose)):
+    if base and (more := ", ".join(header for header in head.expose if header not in base.expose)):
         yield f"pages can read the headers {more}"
 
 
 # ---- webhooks, agents
 def _signatures(pairs: Pairs) -> Iterator[Finding]:
-    head, open_ = webhook_paths(pairs.head), {address(one): one for one in pairs.head.routes}
+    head, open_ = (
+        webhook_paths(pairs.head),
+        {address(open_route): open_route for open_route in pairs.head.routes},
+    )
     for path, base in webhook_paths(pairs.base).items():
         route = open_.get(("POST", path))
         if path in head:
@@ -160,7 +163,9 @@ def _signatures(pairs: Pairs) -> Iterator[Finding]:
 
 def _signed(by: Signature) -> str:
     every = (*by.secret, *by.public_key)
-    secrets = " or ".join(f"env {name}" if (name := env_name(one)) else one for one in every)
+    secrets = " or ".join(
+        f"env {name}" if (name := env_name(secret)) else secret for secret in every
+    )
     where = f"in the header '{by.header}'" if by.header else f"as {by.scheme} does"
     return f"by {secrets} {where}"
 
@@ -189,7 +194,7 @@ def _private_columns(pairs: Pairs) -> Iterator[Finding]:
         routes = _answers_with(pairs.head, table, column) if number < _LOOKED else []
         message = "is no longer private"
         if routes:
-            shown = ", ".join(f"{title(one)} ({one.authentication})" for one in routes[:3])
+            shown = ", ".join(f"{title(route)} ({route.authentication})" for route in routes[:3])
             more = f" and {len(routes) - 3} more" if len(routes) > 3 else ""
             message += f", and stands in answers of {shown}{more}"
         place = pairs.head.tables[table].place("columns", column, key=True)
@@ -211,7 +216,7 @@ def _opened(pairs: Pairs) -> Iterator[tuple[str, str]]:
 
 
 def _answers_with(project: CheckedProject, table: str, column: str) -> list[Route]:
-    """Return the routes that would be refused if the column were private: they give it away."""
+    """Return the routes that return the column: they would be refused if it were private."""
     found = project.tables[table]
     if column in found.model.computed:
         return []

@@ -18,7 +18,7 @@ _CODE = "outside-address"
 
 
 def find_addons(pairs: Pairs) -> Iterator[Finding]:
-    """Yield what addons reach in the new project that they did not in the old one."""
+    """Yield the hosts and secrets that addons of the new project add."""
     for name, addon in pairs.head.addons.items():
         if not addon.model.enabled:
             continue
@@ -42,7 +42,7 @@ def _of_catalog(pairs: Pairs, name: str, found: AddonKind) -> Iterator[Finding]:
 
 
 def writing_steps(name: str) -> str:
-    """Return `2 steps write: createCustomer, createRefund`; empty where no step writes."""
+    """Return `2 steps write: createCustomer, createRefund`; empty if no step writes."""
     found = addon_kind(name)
     writes = found.writes if found is not None else ()
     count = "1 step writes" if len(writes) == 1 else f"{len(writes)} steps write"
@@ -83,19 +83,21 @@ def _with(secrets: list[str]) -> str:
 
 
 def _address(address: str) -> str:
-    """Return the host of an address, or the variable that names it."""
+    """Return the host of an address, or the variable that contains it."""
     variable = env_name(address)
     return f"the server that env {variable} names" if variable else urlsplit(address).netloc
 
 
-# ---- of the project's own
+# ---- the project's own addons
 def _own(pairs: Pairs, name: str) -> Iterator[Finding]:
     new, old = _reach(pairs.head, name), _reach(pairs.base, name)
     if new is None or (old and all({*now} <= {*was} for now, was in zip(new, old, strict=True))):
         return
     head = pairs.head.addons[name]
     hosts, secrets, steps = new
-    writes = sorted(step for step, one in _steps(pairs.head, name).items() if one.model.writes)
+    writes = sorted(
+        step for step, declared in _steps(pairs.head, name).items() if declared.model.writes
+    )
     count = "1 write" if len(writes) == 1 else f"{len(writes)} writes"
     message = f"reaches {' and '.join(hosts)}{_with([*secrets])}: {count}"
     if old is None:
@@ -114,7 +116,7 @@ _Reach = tuple[tuple[str, ...], tuple[str, ...], frozenset[str]]
 
 
 def _reach(project: Project, name: str) -> _Reach | None:
-    """Return (hosts, secrets, what each writing step sends); None of one that is not enabled."""
+    """Return (hosts, secrets, the requests of writing steps); None if it is not enabled."""
     addon = project.addons.get(name)
     if addon is None or not isinstance(addon.model, OwnAddon) or not addon.model.enabled:
         return None
@@ -123,8 +125,8 @@ def _reach(project: Project, name: str) -> _Reach | None:
     own = model.auth.client_credentials if model.auth else None
     hosts |= {_address(own.token_url)} if own else set()
     writes = {
-        f"{step} ({_sent(one.model)})" for step, one in _steps(project, name).items()
-        if one.model.writes
+        f"{step} ({_sent(declared.model)})" for step, declared in _steps(project, name).items()
+        if declared.model.writes
     }  # fmt: skip
     secrets = _named(model.settings, model.secrets)
     return tuple(sorted(hosts)), tuple(secrets), frozenset(writes)

@@ -1,4 +1,4 @@
-"""Say which answers that clients rely on change, as far as they are known before anything runs."""
+"""Find changed answers that clients rely on, as far as they are known before run time."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from bbops.review.plan.finding import Finding, finding
 from bbops.review.plan.pairs import title
 
 
-class Said(NamedTuple):
-    """A break of one field of an answer: its code, and what is the matter."""
+class AnswerBreak(NamedTuple):
+    """A break of one field of an answer: its code, and its description."""
 
     code: str
     message: str
@@ -27,7 +27,7 @@ class Said(NamedTuple):
 def find_answer_breaks(
     base: CheckedProject, old: Route, head: CheckedProject, new: Route
 ) -> Iterator[Finding]:  # fmt: skip
-    """Yield what a route's answers lack; of errors, and of answers by middleware, nothing."""
+    """Yield the breaks of a route's answers, without errors and answers of middleware."""
     was, now = old.function, new.function
     if base.flows.of(was) is head.flows.of(now):
         return
@@ -40,64 +40,64 @@ def find_answer_breaks(
             yield finding(code, title(new), f"{output.status}: {message}", place)
 
 
-def _output_breaks(old: Output, answers: tuple[Output, ...]) -> Iterator[Said]:
-    same = [one for one in answers if one.status == old.status and not one.is_error]
+def _output_breaks(old: Output, answers: tuple[Output, ...]) -> Iterator[AnswerBreak]:
+    same = [answer for answer in answers if answer.status == old.status and not answer.is_error]
     if not same:
-        if not any(one.status is None for one in answers):
-            yield Said("status-removed", "no response has this status any more")
+        if not any(answer.status is None for answer in answers):
+            yield AnswerBreak("status-removed", "no response has this status any more")
         return
-    new = next((one for one in same if one.content_type == old.content_type), None)
+    new = next((output for output in same if output.content_type == old.content_type), None)
     if new is None and old.content_type:
         now = same[0].content_type or "nothing"
-        yield Said("field-type", f"the answer was {old.content_type}, and is {now} now")
+        yield AnswerBreak("field-type", f"the answer was {old.content_type}, and is {now} now")
     elif new is not None and old.schema is not None and new.schema is not None:
         yield from schema_breaks(old.schema, new.schema)
 
 
-def schema_breaks(old: Schema, new: Schema, path: str = "") -> Iterator[Said]:
-    """Yield what readers of one schema may stumble over in values of another.
+def schema_breaks(old: Schema, new: Schema, path: str = "") -> Iterator[AnswerBreak]:
+    """Yield the breaks for readers of one schema in values of another.
 
     Args:
-        path: of the value in the answer, for example `items[].id`; empty for the whole.
+        path: the path of the value in the answer, for example `items[].id`; empty for the whole.
     """
     (was_null, before), (is_null, after) = _split(old), _split(new)
     if {} in before:
         return
     if {} in after:
-        yield Said("field-type", f"{_named(path)} was {_words(old)}, and is unknown now")
+        yield AnswerBreak("field-type", f"{_named(path)} was {_words(old)}, and is unknown now")
         return
     if is_null and not was_null:
-        yield Said("field-null", f"{_named(path)} may be null now")
-    for one in after:
-        known = [it for it in before if _reads(it, one)]
+        yield AnswerBreak("field-null", f"{_named(path)} may be null now")
+    for part in after:
+        known = [it for it in before if _reads(it, part)]
         if known:
-            yield from min((list(_inner_breaks(it, one, path)) for it in known), key=len)
+            yield from min((list(_inner_breaks(it, part, path)) for it in known), key=len)
         else:
-            message = f"{_named(path)} was {_words(old)}, and may be {_kind(one)} now"
-            yield Said("field-type", message)
+            message = f"{_named(path)} was {_words(old)}, and may be {_kind(part)} now"
+            yield AnswerBreak("field-type", message)
 
 
-def _inner_breaks(old: Schema, new: Schema, path: str) -> Iterator[Said]:
+def _inner_breaks(old: Schema, new: Schema, path: str) -> Iterator[AnswerBreak]:
     if "enum" in old and not {*new.get("enum", [None])} <= {*old["enum"]}:
-        yield Said("field-enum", f"{_named(path)} may have other values now")
+        yield AnswerBreak("field-enum", f"{_named(path)} may have other values now")
     if "items" in old and "items" in new:
         yield from schema_breaks(old["items"], new["items"], f"{path}[]")
     if "properties" in old and "properties" not in new:
-        yield Said("field-type", f"the fields of {_named(path)} are unknown now")
+        yield AnswerBreak("field-type", f"the fields of {_named(path)} are unknown now")
     elif "properties" in old:
         yield from _property_breaks(old, new, path)
 
 
-def _property_breaks(old: Schema, new: Schema, path: str) -> Iterator[Said]:
+def _property_breaks(old: Schema, new: Schema, path: str) -> Iterator[AnswerBreak]:
     optional = {*old.get("required", ())} - {*new.get("required", ())}
     for name, before in old["properties"].items():
         inner = f"{path}.{name}" if path else name
         after = new["properties"].get(name)
         if after is None:
-            yield Said("field-removed", f"'{inner}' is gone")
+            yield AnswerBreak("field-removed", f"'{inner}' is gone")
             continue
         if name in optional:
-            yield Said("field-optional", f"'{inner}' may be missing now")
+            yield AnswerBreak("field-optional", f"'{inner}' may be missing now")
         yield from schema_breaks(before, after, inner)
 
 
@@ -106,10 +106,10 @@ def _named(path: str) -> str:
 
 
 def _split(schema: Schema) -> tuple[bool, list[Schema]]:
-    """Return whether null fits, and what else does, one each."""
+    """Return whether null fits, and the other alternatives."""
     if "anyOf" in schema:
-        parts = [_split(one) for one in schema["anyOf"]]
-        return any(null for null, _ in parts), [one for _, many in parts for one in many]
+        parts = [_split(part) for part in schema["anyOf"]]
+        return any(null for null, _ in parts), [part for _, many in parts for part in many]
     kind = schema.get("type")
     if kind == "null":
         return True, []
@@ -128,7 +128,7 @@ def _reads(old: Schema, new: Schema) -> bool:
 
 def _words(schema: Schema) -> str:
     null, many = _split(schema)
-    found = " or ".join(dict.fromkeys(_kind(one) for one in many)) or "null"
+    found = " or ".join(dict.fromkeys(_kind(part) for part in many)) or "null"
     return f"{found} or null" if null and many else found
 
 
@@ -144,7 +144,7 @@ def _kind(schema: Schema) -> str:
 
 
 def _place(function: Resource[Function], status: int) -> Place:
-    """Return where a function answers with a status, else where it begins."""
+    """Return the place where a function answers with a status, else its beginning."""
     if str(status) in function.model.output:
         return function.place("output", str(status), key=True)
     returns = [step for step in function.model.every_step if isinstance(step, Return)]

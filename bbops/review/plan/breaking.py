@@ -1,4 +1,4 @@
-"""Say what clients of today can no longer rely on. Versions side by side break nothing."""
+"""Find breaks for clients of today. Versions side by side break nothing."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _of_pair(pairs: Pairs, pair: RoutePair) -> Iterator[Finding]:
 
 
 def _moved(base: Route, head: Route) -> Place:
-    """Return where the new address stands: in the endpoint, else in its channel."""
+    """Return the place of the new address: in the endpoint, else in its channel."""
     old, new = base.endpoint.model, head.endpoint.model
     if old.method != new.method:
         return head.endpoint.place("method")
@@ -64,9 +64,9 @@ def _moved(base: Route, head: Route) -> Place:
 
 
 def _removed(head: Project, route: Route) -> Finding:
-    """Return the finding for a route that is gone, at the file it was in."""
+    """Return the finding for a removed route, at its old file."""
     path = address(route)[1]
-    others = sorted(one.method for one in head.routes if address(one)[1] == path)
+    others = sorted(other.method for other in head.routes if address(other)[1] == path)
     if others:
         message = f"the path takes only {', '.join(others)} now"
         return finding("method-removed", title(route), message, route.endpoint.place("method"))
@@ -88,7 +88,7 @@ def _authentication(base: Route, head: Route) -> Iterator[Finding]:
 
 
 def _roles(base: Route, head: Route) -> Iterator[Finding]:
-    """Yield that signed-in users are refused whom a route answered before."""
+    """Yield the routes that refuse signed-in users that they answered before."""
     if head.roles is None or base.authentication != "JWT":
         return
     gone = None if base.roles is None else base.roles - head.roles
@@ -100,7 +100,7 @@ def _roles(base: Route, head: Route) -> Iterator[Finding]:
 
 
 def authentication_place(route: Route) -> Place:
-    """Return where it stands who may ask: in the endpoint, else in its channel."""
+    """Return the place of the authentication: in the endpoint, else in its channel."""
     if route.endpoint.model.authentication is None and route.channel is not None:
         return route.channel.place("authentication")
     return route.endpoint.place("authentication")
@@ -143,7 +143,7 @@ def _session_breaks(pairs: Pairs) -> Iterator[Finding]:
 
 
 def _signing_breaks(pairs: Pairs) -> Iterator[Finding]:
-    """Tokens that are out were signed in the way before, and programs elsewhere verify that one."""
+    """Yield changes of the signing method, which break issued tokens and their verifiers."""
     base, head = pairs.base.settings.model.auth, pairs.head.settings.model.auth
     if base is None or head is None or base.algorithm == head.algorithm:
         return
@@ -153,7 +153,7 @@ def _signing_breaks(pairs: Pairs) -> Iterator[Finding]:
 
 
 def _sign_in(project: Project, endpoint: str | None) -> tuple[str, str] | None:
-    """Return the route of a sign-in; None for one that is missing or new."""
+    """Return the route of a sign-in; None if it is missing or new."""
     found = (route for route in project.routes if route.endpoint.name == endpoint)
     return next(map(address, found), None)
 
@@ -162,9 +162,9 @@ def _quoted(word: str | None) -> str:
     return f"'{word}'" if word else "none"
 
 
-# ---- webhooks that are received
+# ---- received webhooks
 def webhook_paths(project: Project) -> dict[str, Resource[Any]]:
-    """Return the triggers and agents that take webhooks, by path."""
+    """Return the triggers and agents that receive webhooks, by path."""
     found: dict[str, Resource[Any]] = {}
     for trigger in project.triggers.values():
         if trigger.model.webhook is not None:

@@ -1,4 +1,4 @@
-"""Say which resources and routes are added, changed, removed, and go on under another name."""
+"""Find added, changed, removed and renamed resources and routes."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ Verb = Literal["added", "changed", "removed", "renamed"]
 RouteVerb = Literal["added", "changed", "removed", "moved"]
 
 _KEYS = 12
-"""Of how many keys of one file a review is told."""
+"""The most keys of one file that a review lists."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResourceChange:
-    """A file of the project that another commit has otherwise.
+    """A file of the project that differs in another commit.
 
     Attributes:
-        was: the name it had, of one that is renamed.
-        keys: what changed in it, for example `columns.title`; of one that changed.
+        was: the old name of a renamed file.
+        keys: the changed keys, for example `columns.title`; only for a changed file.
     """
 
     verb: Verb
@@ -39,12 +39,12 @@ class ResourceChange:
 
 @dataclass(frozen=True, slots=True)
 class RouteChange:
-    """A route that clients find otherwise.
+    """A route that changes for clients.
 
     Attributes:
-        authentication: what it needs now; of a route that is gone, what it needed.
-        was: its method and path before, of one that moved.
-        changes: what is otherwise, for example `authentication JWT → None`.
+        authentication: its authentication; for a removed route, the old one.
+        was: the old method and path of a moved route.
+        changes: the differences, for example `authentication JWT → None`.
     """
 
     verb: RouteVerb
@@ -59,7 +59,7 @@ class RouteChange:
 
 # ---- resources
 def find_resources(pairs: Pairs) -> tuple[ResourceChange, ...]:
-    """Return what changed in the files, the project's own first, then by kind and name."""
+    """Return the changed files, the project's own first, then by kind and name."""
     found = list(_changed(pairs.base.settings, pairs.head.settings))
     for folder in pairs.head.resources:
         found += sorted(_in_folder(pairs, folder), key=lambda change: change.name)
@@ -90,7 +90,7 @@ def _change(verb: Verb, of: Resource[Any], **more: Any) -> ResourceChange:
 
 
 def _keys(old: Any, new: Any) -> tuple[str, ...]:
-    """Return the keys whose values differ, two deep; a few of many."""
+    """Return the keys whose values differ, two levels deep; at most a few."""
     found = list(_differing(plain(old), plain(new), 2))
     more = len(found) - _KEYS
     return (*found[:_KEYS], f"and {more} more") if more > 0 else tuple(found)
@@ -108,13 +108,13 @@ def _differing(old: Any, new: Any, depth: int) -> Iterator[str]:
 
 
 def _written(value: Any) -> bytes:
-    """Return a value so that 1, 1.0 and true differ, and orders of keys do not."""
+    """Return a value so that 1, 1.0 and true differ, and the order of keys does not matter."""
     return msgspec.json.encode(value, order="deterministic")
 
 
 # ---- routes
 def find_routes(pairs: Pairs) -> tuple[RouteChange, ...]:
-    """Return what changed for clients, by path."""
+    """Return the changed routes, by path."""
     return tuple(change for pair in pairs.routes for change in _of_route(pairs, pair))
 
 
@@ -158,12 +158,14 @@ def _code_changes(pairs: Pairs, base: Route, head: Route) -> Iterator[str]:
     was, now = base.function, head.function
     if pairs.new_name("functions", was) != now and not (_is_inline(was) or _is_inline(now)):
         yield f"function {was} → {now}"
-    if [pairs.new_name("functions", one) for one in base.middleware] != [*head.middleware]:
+    if [pairs.new_name("functions", function) for function in base.middleware] != [
+        *head.middleware
+    ]:
         yield f"middleware {_listed(base.middleware)} → {_listed(head.middleware)}"
 
 
 def _is_inline(function: str) -> bool:
-    """Return whether it is the steps of an endpoint: what they do is compared, not where."""
+    """Return whether it is the steps of an endpoint: their content is compared, not their place."""
     return function.startswith(INLINE)
 
 
@@ -171,7 +173,7 @@ def _own(base: Route, head: Route) -> Iterator[tuple[str, object, object]]:
     old, new = base.endpoint.model, head.endpoint.model
     for key in ("timeout", "max_body", "idempotency", "docs_visibility", "history"):
         is_shared = hasattr(base, key)
-        was, now = (getattr(one, key) for one in ((base, head) if is_shared else (old, new)))
+        was, now = (getattr(side, key) for side in ((base, head) if is_shared else (old, new)))
         if was != now:
             yield key.replace("_", " "), _word(was), _word(now)
     if old.files != new.files:
@@ -191,18 +193,18 @@ def _limit(route: Route) -> str:
 
 
 def shown_roles(route: Route) -> str:
-    """Return the roles of a route for people."""
+    """Return the roles of a route as text."""
     return ", ".join(sorted(route.roles)) if route.roles else "any"
 
 
 def cors(route: Route) -> Any:
-    """Return who may read the answers of a route, None where no other origin may."""
+    """Return the origins that may read the answers of a route; None for no other origin."""
     return route.channel.model.cors if route.channel else None
 
 
 def _runs_other_code(pairs: Pairs, base: Route, head: Route) -> bool:
     old, new = _functions(pairs.base, base), _functions(pairs.head, head)
-    if sorted(one.blob for one in old) == sorted(one.blob for one in new):
+    if sorted(function.blob for function in old) == sorted(function.blob for function in new):
         return False
     return [*map(_code, old)] != [*map(_code, new)]
 
@@ -210,7 +212,7 @@ def _runs_other_code(pairs: Pairs, base: Route, head: Route) -> bool:
 _CODE: Final = frozenset(
     {"input", "query", "strictQuery", "params", "payload", "output", "job", "steps"}
 )
-"""Keys of what runs; the steps of an endpoint stand among others."""
+"""Keys of code; the steps of an endpoint stand among others."""
 
 
 def _functions(project: Project, route: Route) -> list[Resource[Any]]:
@@ -218,6 +220,6 @@ def _functions(project: Project, route: Route) -> list[Resource[Any]]:
 
 
 def _code(function: Resource[Any]) -> bytes:
-    """Return what a function says, without its comments and words for people."""
+    """Return the code of a function, without comments and descriptions."""
     said = plain(function.document.root)
     return _written({key: value for key, value in said.items() if key in _CODE})

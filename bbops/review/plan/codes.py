@@ -11,13 +11,13 @@ Section = Literal["break", "access", "work"]
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What a code means.
+    """The meaning of a code.
 
     Attributes:
-        section: `break` if existing clients stop working; `access` if somebody gets more access;
+        section: `break` if existing clients stop working; `access` if a caller gets more access;
             `work` if it is about jobs.
-        text: what it means.
-        cure: what to do if that was not intended.
+        text: the meaning.
+        cure: the fix if the change was not intended.
     """
 
     section: Section

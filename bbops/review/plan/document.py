@@ -1,4 +1,4 @@
-"""Write a plan as JSON, and the schema that the JSON keeps to."""
+"""Write a plan as JSON, and the schema of that JSON."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ FILE = "plan.schema.json"
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the two projects.
+    """A side of the plan: one of the two projects.
 
     Attributes:
         revision: for example `main@sha1:…`, or `working-tree`.
@@ -33,9 +33,9 @@ class Document:
     """A plan between two trees.
 
     Attributes:
-        version: of this form; a key may join it, none goes or changes its meaning.
-        digest: names the plan, so that a merge can be held to what was reviewed.
-        changes: whether it does anything.
+        version: the version of this form; keys may be added, but never removed or redefined.
+        digest: the name of the plan, so that a merge can be bound to the reviewed one.
+        changes: whether it changes anything.
     """
 
     version: Literal[1]
@@ -50,9 +50,9 @@ def describe(plan: Plan, base: Tree, head: Tree) -> Document:
     """Return the document of a plan between two trees.
 
     Args:
-        plan: between the projects of the trees.
+        plan: the plan between the projects of the trees.
         base: the old files.
-        head: the new ones.
+        head: the new files.
     """
     before, after = Side(base.revision, tree_id(base)), Side(head.revision, tree_id(head))
     named = digest(plan, changed_files(base, head))
@@ -60,21 +60,21 @@ def describe(plan: Plan, base: Tree, head: Tree) -> Document:
 
 
 def changed_files(base: Tree, head: Tree) -> list[tuple[str, str]]:
-    """Return the path and the new blob of each file that differs; empty of one that goes."""
-    old = {one.path: (one.blob, one.kind) for one in base.entries()}
-    new = {one.path: (one.blob, one.kind) for one in head.entries()}
+    """Return the path and the new blob of each changed file; empty for a removed file."""
+    old = {entry.path: (entry.blob, entry.kind) for entry in base.entries()}
+    new = {entry.path: (entry.blob, entry.kind) for entry in head.entries()}
     paths = {path for path in (*old, *new) if old.get(path) != new.get(path)}
     return [(path, new[path][0] if path in new else "") for path in sorted(paths)]
 
 
 def tree_id(tree: Tree) -> str:
-    """Return what two trees share that hold the same files, in a folder or in a commit."""
-    files = sorted((one.path, one.blob, one.kind) for one in tree.entries())
+    """Return an id that trees with the same files share, in a folder or in a commit."""
+    files = sorted((entry.path, entry.blob, entry.kind) for entry in tree.entries())
     return hashlib.sha256(msgspec.json.encode(files)).hexdigest()
 
 
 def encode(document: Document) -> dict[str, Any]:
-    """Return a document as values of JSON."""
+    """Return a document as JSON values."""
     found: dict[str, Any] = msgspec.to_builtins(document)
     return found
 

@@ -1,8 +1,7 @@
-"""Say which conditions that refuse somebody are gone, or are others, on a way from outside.
+"""Find removed and changed conditions that refuse callers, on each path from outside.
 
-A guard is an `if` that reads the role or the claims of who asks, or in which a 401 or 403 is
-answered; and each part of a `where` that reads who asks. What else a function may decide by is not
-known here.
+A guard is an `if` that reads the role or the claims of the caller, or that leads to a 401 or 403;
+and each part of a `where` that reads the caller. Other decisions of functions are not known here.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ _REFUSALS = {401, 403}
 
 
 class Guard(NamedTuple):
-    """A condition, whether it answers 401 or 403, and the function in which it stands at `mark`."""
+    """A condition, whether it answers 401 or 403, and its function with its place, `mark`."""
 
     condition: str
     refuses: bool
@@ -41,7 +40,7 @@ class Guard(NamedTuple):
 
 
 class Way(NamedTuple):
-    """One way from outside: the functions on it before and after, and where it begins."""
+    """A path from outside: its functions before and after, and its beginning."""
 
     subject: str
     was: list[Resource[Function]]
@@ -50,14 +49,16 @@ class Way(NamedTuple):
 
 
 def find_changed_guards(pairs: Pairs) -> Iterator[Finding]:
-    """Yield the guards that nobody meets any more on a way, wherever on it they stood."""
+    """Yield the guards that a path no longer has, wherever on it they stood."""
     for way in _ways(pairs):
-        if sorted(one.blob for one in way.was) != sorted(one.blob for one in way.now):
+        if sorted(function.blob for function in way.was) != sorted(
+            function.blob for function in way.now
+        ):
             yield from _changed(pairs, way)
 
 
 def _ways(pairs: Pairs) -> Iterator[Way]:
-    """Yield the ways that both projects have: of routes, topics, and tools of agents."""
+    """Yield the paths that both projects have: of routes, topics, and tools of agents."""
     for pair in pairs.routes:
         if pair.base is not None and pair.head is not None:
             was, now = run_by(pairs.base, pair.base), run_by(pairs.head, pair.head)
@@ -85,7 +86,7 @@ def _changed(pairs: Pairs, way: Way) -> Iterator[Finding]:
     was, now = _guards(way.was), _guards(way.now)
     for old, new in zip_longest(_without(was, now), _without(now, was)):
         if old is None:
-            return  # a guard more
+            return  # an additional guard
         if new is None:
             message = f"no longer checks '{old.condition}'"
             yield finding("guard-removed", way.subject, message, _place(pairs, way, old))
@@ -94,7 +95,7 @@ def _changed(pairs: Pairs, way: Way) -> Iterator[Finding]:
 
 
 def _says(old: Guard, new: Guard) -> str:
-    """Return what one guard does instead of another; empty where it only does more."""
+    """Return how one guard replaces another; empty if it only refuses more."""
     if old.condition != new.condition:
         return f"checks '{new.condition}', it checked '{old.condition}'"
     return f"no longer answers 401 or 403 where '{old.condition}'" if old.refuses else ""
@@ -107,8 +108,8 @@ def _place(pairs: Pairs, way: Way, gone: Guard) -> Place:
 
 
 def _without(guards: list[Guard], others: list[Guard]) -> list[Guard]:
-    """Return the guards that others lack, each as often as it is missing."""
-    left = Counter(one[:2] for one in others)
+    """Return the guards that are missing in others, as often as they are missing."""
+    left = Counter(guard[:2] for guard in others)
     missing = []
     for guard in guards:
         left[guard[:2]] -= 1
@@ -141,8 +142,8 @@ def _of_step(function: Resource[Function], step: Step) -> Iterator[Guard]:
 
 
 def _refuses(step: If) -> bool:
-    """Return whether a 401 or 403 is answered right behind the condition."""
+    """Return whether the condition leads directly to a 401 or 403."""
     inner = [*step.then, *(step.else_ or ())]
-    statuses = [one.throw.status for one in inner if isinstance(one, Throw)]
-    statuses += [one.return_.status for one in inner if isinstance(one, Return)]
-    return any(isinstance(one, Constant) and one.value in _REFUSALS for one in statuses)
+    statuses = [step.throw.status for step in inner if isinstance(step, Throw)]
+    statuses += [step.return_.status for step in inner if isinstance(step, Return)]
+    return any(isinstance(status, Constant) and status.value in _REFUSALS for status in statuses)

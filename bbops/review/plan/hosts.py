@@ -1,4 +1,4 @@
-"""Say which servers a project reaches, as far as its files tell: a draft may reach no others."""
+"""Find the servers that a project reaches, from its files: a draft may reach no others."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from bbops.runtime.identities.kinds import KINDS
 
 @dataclass(frozen=True, slots=True)
 class Reaches:
-    """Hosts that are reached; one that begins with `*.` stands for all below a name.
+    """The hosts that a project reaches; `*.` matches all names below a domain.
 
     Attributes:
-        hosts: that stand in files, each with its port: `name:443`.
-        variables: of env, whose values are the address or the name of one; with a port (`NAME:80`)
-            where the file says it.
+        hosts: the hosts in files, each with its port: `name:443`.
+        variables: the env variables with an address or a host; with a port (`NAME:80`) if the file
+            gives one.
     """
 
     hosts: tuple[str, ...]
@@ -33,7 +33,7 @@ class Reaches:
 
 
 def find_hosts(project: Project) -> Reaches:
-    """Return what a project's `http` steps, enabled addons and key sets reach. O(steps)."""
+    """Return the hosts of a project's `http` steps, enabled addons and key sets. O(steps)."""
     found = [
         server_of(step.http.url)
         for function in project.functions.values()
@@ -46,8 +46,8 @@ def find_hosts(project: Project) -> Reaches:
     auth = project.settings.model.auth
     found += [Server(f"{key.jwks_url}/") for key in (auth.keys if auth else ()) if key.jwks_url]
     found += _of_providers(auth.providers if auth else {})
-    hosts = {host_of(one.address) for one in found} - {""}
-    variables = {_with_port(one) for one in found if one.variable}
+    hosts = {host_of(server.address) for server in found} - {""}
+    variables = {_with_port(server) for server in found if server.variable}
     return Reaches(tuple(sorted(hosts)), tuple(sorted(variables)))
 
 

@@ -1,4 +1,4 @@
-"""Add to a plan what only the running server knows: rows touched, and values that are set."""
+"""Complete a plan from the running server: touched rows, and variables with values."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bbops.review.plan.work import JobCounts, count_jobs, refuse_triggers
 
 @dataclass(frozen=True, slots=True)
 class LiveChange:
-    """One of the `changes` of `bbops db plan --json`."""
+    """An entry of `changes` in `bbops db plan --json`."""
 
     kind: str
     table: str
@@ -32,13 +32,13 @@ class LiveChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
-    """What `bbops db plan --json` prints for the new project.
+class LiveAnswer:
+    """The output of `bbops db plan --json` for the new project.
 
     Attributes:
-        hash: names the state of the live tables and what would become of it; null for nothing.
-        env: names of the env variables that have a value, where somebody said so.
-        work: the jobs that there are, where somebody counted them.
+        hash: identifies the state of the live tables and the plan; null for no changes.
+        env: names of the env variables that have a value, if they are known.
+        work: the numbers of jobs, if they were counted.
         triggers: tables on which no SQL trigger can be created, with the statement that allows it.
     """
 
@@ -50,16 +50,16 @@ class Answer:
     triggers: Mapping[str, str] = field(default_factory=dict)
 
 
-def read_answer(data: bytes | Mapping[str, Any]) -> Answer:
-    """Return an answer of JSON, or of its values.
+def read_answer(data: bytes | Mapping[str, Any]) -> LiveAnswer:
+    """Return an answer from JSON, or from its values.
 
     Raises:
-        BbopsError: it is something else.
+        BbopsError: it has another form.
     """
     try:
         if isinstance(data, bytes):
-            return msgspec.json.decode(data, type=Answer)
-        return msgspec.convert(data, Answer)
+            return msgspec.json.decode(data, type=LiveAnswer)
+        return msgspec.convert(data, LiveAnswer)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         reason = str(error)[:1].lower() + str(error)[1:]
         raise BbopsError(
@@ -68,12 +68,12 @@ def read_answer(data: bytes | Mapping[str, Any]) -> Answer:
         ) from None
 
 
-def complete(plan: Plan, answer: Answer) -> Plan:
-    """Return a plan with what the live database says: rows touched, and what that means.
+def complete(plan: Plan, answer: LiveAnswer) -> Plan:
+    """Return a plan with the data of the live database: touched rows, and their consequences.
 
     Args:
-        plan: made without it.
-        answer: counts alone: the live tables may be those of another commit than the old project.
+        plan: a plan without live data.
+        answer: only its counts: the live tables may belong to another commit than the old project.
     """
     tables = sort_changes(_told(answer.changes, plan.tables))
     work = plan.work if answer.work is None else count_jobs(plan.work, answer.work)
@@ -84,16 +84,26 @@ def complete(plan: Plan, answer: Answer) -> Plan:
 
 
 def _told(changes: Iterable[LiveChange], known: Iterable[TableChange]) -> Iterable[TableChange]:
-    places = {(one.kind, one.table, one.what): (one.file, one.line) for one in known}
-    for one in changes:
-        key = one.kind, one.table, one.what
-        file, line = places.get(key, (f"tables/{one.table}.yaml", 1))
+    places = {
+        (change.kind, change.table, change.what): (change.file, change.line) for change in known
+    }
+    for change in changes:
+        key = change.kind, change.table, change.what
+        file, line = places.get(key, (f"tables/{change.table}.yaml", 1))
         yield TableChange(
-            *key, one.risk, one.why, one.rows, one.keys, one.when, one.cure, file, line
+            *key,
+            change.risk,
+            change.why,
+            change.rows,
+            change.keys,
+            change.when,
+            change.cure,
+            file,
+            line,
         )
 
 
 def _without(needs: Needs, values: Iterable[str]) -> Needs:
     there = set(values)
-    missing = tuple(one for one in needs.env if one.name not in there)
+    missing = tuple(need for need in needs.env if need.name not in there)
     return replace(needs, env=missing, known=True)

@@ -1,4 +1,4 @@
-"""Say where routes of a table are about other rows than before: by `match` or `owner`."""
+"""Find routes of a table that reach other rows than before, by `match` or `owner`."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from bbops.review.plan.pairs import Pairs, title
 
 
 def find_loosened_matches(pairs: Pairs) -> Iterator[Finding]:
-    """Yield routes about rows that they did not reach before."""
+    """Yield routes that reach more rows than before."""
     for route, crud, old, new in _changed(pairs):
-        for column in [one for one in old if new.get(one) != old[one]]:
+        for column in [name for name in old if new.get(name) != old[name]]:
             now = f"{column} == {new[column]}" if column in new else f"any '{column}'"
             message = f"reaches rows with {now}; it was {column} == {old[column]}"
             yield finding("match-loosened", title(route), message, crud.place(_key(crud)))
 
 
 def find_tightened_matches(pairs: Pairs) -> Iterator[Finding]:
-    """Yield routes that no longer reach rows that they did."""
+    """Yield routes that reach fewer rows than before."""
     for route, crud, old, new in _changed(pairs):
         for column in new.keys() - old.keys():
             message = f"only reaches rows with {column} == {new[column]}"
@@ -40,7 +40,7 @@ def _changed(
 
 
 def _made_of(project: Project, route: Route) -> Resource[Crud] | None:
-    """Return the file about a table that made the function of a route; None of others."""
+    """Return the file about a table that made the function of a route; None for other routes."""
     crud = project.cruds.get(route.endpoint.name.rpartition("/")[0])
     function = project.functions.get(route.function)
     is_made = crud is not None and function is not None and function.file == crud.file

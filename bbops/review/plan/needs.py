@@ -1,4 +1,4 @@
-"""Say what a change asks of those who run the server: values, addons, features."""
+"""Find the requirements of a change for the server's operators: values, addons, features."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ class EnvNeed:
 
 @dataclass(frozen=True, slots=True)
 class Needs:
-    """What must be there before a change goes live.
+    """The requirements before a change goes live.
 
     Attributes:
-        env: variables without a value; where the values are not known, those newly declared.
-        known: whether somebody looked which variables have values.
+        env: variables without a value; if the values are unknown, the newly declared ones.
+        known: whether it is known which variables have values.
         enabled: addons that are switched on.
         disabled: addons that are switched off.
-        features: of the workspace, that the project did not use before.
+        features: workspace features that the project did not use before.
     """
 
     env: tuple[EnvNeed, ...]
@@ -39,15 +39,15 @@ class Needs:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing has to be done."""
+        """Whether there are no requirements."""
         return not (self.env or self.enabled or self.disabled or self.features)
 
 
 def find_needs(pairs: Pairs, values: Collection[str] | None) -> Needs:
-    """Return what the new project needs and the old one did not.
+    """Return the requirements that the new project adds.
 
     Args:
-        values: names of the env variables that have a value; None where nobody knows.
+        values: names of the env variables that have a value; None if they are unknown.
     """
     was, now = _enabled(pairs.base), _enabled(pairs.head)
     features = ("restChannels",) if pairs.head.channels and not pairs.base.channels else ()

@@ -1,8 +1,8 @@
-"""Say which stored values anybody may read that no public route gave before.
+"""Find stored values that become public.
 
-What a route gives away is found by the check itself: a column stands in an answer where the project
-would be refused if that column were private. Which rows is told by what a `where` asks for beside
-what the client may choose.
+The check itself finds the values: a route returns a column if the project would be refused with
+that column private. The rows depend on the conditions of a `where` apart from the client's own
+choices.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from bbops.language.expressions.inside import conjuncts, nodes
 from bbops.language.expressions.nodes import Literal, Name, Node
 from bbops.language.expressions.values import Expression
 from bbops.language.project import OPEN, Route
-from bbops.language.sql.types import Table
+from bbops.language.sql.types import SqlTable
 from bbops.language.steps._select import opened, path_to
 from bbops.language.steps._shape import Many, Selected
 from bbops.language.steps.find import Find
@@ -26,10 +26,10 @@ from bbops.review.plan.finding import Finding, finding
 from bbops.review.plan.pairs import Pairs, address, run_by, title
 
 _CHOSEN: Final = frozenset({"params", "query", "input", "headers", "request"})
-"""What a client may say as it likes: a condition on it keeps nobody from any row."""
+"""Roots that the client chooses: a condition on them protects no row."""
 
 _LOOKED: Final = 20
-"""For how many routes it is looked which columns of a table they give; for more, which tables."""
+"""The most routes whose columns are searched; with more routes, only tables are compared."""
 
 _SHOWN: Final = 5
 
@@ -37,11 +37,11 @@ Shape = tuple[Any, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
-    """What one route gives of one table to whoever asks.
+class PublicValues:
+    """The values of one table that a route returns to every caller.
 
     Attributes:
-        columns: those that stand in its answers.
+        columns: the columns in its answers.
         rows: for each `find`, the conditions that the client cannot choose.
     """
 
@@ -51,9 +51,9 @@ class Given:
 
 
 def find_opened(pairs: Pairs) -> Iterator[Finding]:
-    """Yield the columns and rows that a public route gives, and none gave before."""
-    open_now = [one for one in pairs.head.routes if one.authentication in OPEN]
-    was = {address(one): one for one in pairs.base.routes if one.authentication in OPEN}
+    """Yield the columns and rows that only new public routes return."""
+    open_now = [public for public in pairs.head.routes if public.authentication in OPEN]
+    was = {address(public): public for public in pairs.base.routes if public.authentication in OPEN}
     same = {new.name for old, new in pairs.both("tables") if old.blob == new.blob}
     changed = [
         route for route in open_now
@@ -68,9 +68,11 @@ def find_opened(pairs: Pairs) -> Iterator[Finding]:
         for given in head.of(route)
     ]
     base = _Giving(pairs.base, {old for _, _, old in now} & pairs.base.tables.keys())
-    before = [given for one in was.values() for given in base.of(one)]
+    before = [given for route in was.values() for given in base.of(route)]
     for route, given, old in now:
-        yield from _compare(pairs, route, given, [one for one in before if one.table == old])
+        yield from _compare(
+            pairs, route, given, [earlier for earlier in before if earlier.table == old]
+        )
 
 
 def _is_as_before(pairs: Pairs, same: AbstractSet[str], base: Route | None, head: Route) -> bool:
@@ -78,28 +80,30 @@ def _is_as_before(pairs: Pairs, same: AbstractSet[str], base: Route | None, head
     if base is None:
         return False
     run = run_by(pairs.head, head)
-    was = [pairs.base.functions[one].blob for one in run_by(pairs.base, base)]
-    if was != [pairs.head.functions[one].blob for one in run]:
+    was = [pairs.base.functions[function].blob for function in run_by(pairs.base, base)]
+    if was != [pairs.head.functions[function].blob for function in run]:
         return False
     return _tables(pairs.head, run) <= same
 
 
 def _tables(project: CheckedProject, functions: Iterable[str]) -> set[str]:
-    """Return the tables that functions may read of."""
+    """Return the tables that functions may read."""
     flows = map(project.flows.of, functions)
-    return {name for one in flows for kind, name in one.reads if kind == "table"}
+    return {name for flow in flows for kind, name in flow.reads if kind == "table"}
 
 
-def _compare(pairs: Pairs, route: Route, given: Given, known: Sequence[Given]) -> Iterator[Finding]:
+def _compare(
+    pairs: Pairs, route: Route, given: PublicValues, known: Sequence[PublicValues]
+) -> Iterator[Finding]:
     place = route.code_place
-    had = {column for one in known for column in one.columns}
+    had = {column for other in known for column in other.columns}
     renamed = pairs.head.tables[given.table].model.columns
-    new = sorted(one for one in given.columns if (renamed[one].renamed_from or one) not in had)
+    new = sorted(name for name in given.columns if (renamed[name].renamed_from or name) not in had)
     if new:
-        names = ", ".join(f"'{one}'" for one in new[:_SHOWN])
+        names = ", ".join(f"'{name}'" for name in new[:_SHOWN])
         more = f" and {len(new) - _SHOWN} more" if len(new) > _SHOWN else ""
         yield _tell(route, f"gives anybody {names}{more} of table '{given.table}'", place)
-    elif not all(_is_within(one, known) for one in given.rows):
+    elif not all(_is_within(row, known) for row in given.rows):
         yield _tell(route, f"gives anybody rows of table '{given.table}'", place)
 
 
@@ -107,29 +111,29 @@ def _tell(route: Route, what: str, place: Place) -> Finding:
     return finding("rows-opened", title(route), f"{what}, which no public route did before", place)
 
 
-def _is_within(asked: frozenset[Shape], known: Iterable[Given]) -> bool:
-    """Return whether some public `find` of before gave all rows that these conditions let by."""
-    return any(conditions <= asked for one in known for conditions in one.rows)
+def _is_within(asked: frozenset[Shape], known: Iterable[PublicValues]) -> bool:
+    """Return whether an old public `find` returned all rows that meet these conditions."""
+    return any(conditions <= asked for given in known for conditions in given.rows)
 
 
 class _Giving:
-    """What the routes of one project give of some tables; each check is made once."""
+    """The values of some tables that the routes of one project return; each check is made once."""
 
     def __init__(
         self, project: CheckedProject, of: Collection[str], *, are_many: bool = False
     ) -> None:
-        """`are_many` looks at tables as a whole."""
+        """Args: `are_many` compares tables as a whole."""
         self._project, self._of, self._are_many = project, of, are_many
-        self._known: dict[tuple[str, ...], list[Given]] = {}
+        self._known: dict[tuple[str, ...], list[PublicValues]] = {}
 
-    def of(self, route: Route) -> list[Given]:
-        """Return what a route gives of each table that stands in its answers."""
+    def of(self, route: Route) -> list[PublicValues]:
+        """Return the values that a route returns, by table."""
         functions = run_by(self._project, route)
         if functions not in self._known:
             self._known[functions] = list(self._find(functions))
         return self._known[functions]
 
-    def _find(self, functions: tuple[str, ...]) -> Iterator[Given]:
+    def _find(self, functions: tuple[str, ...]) -> Iterator[PublicValues]:
         for table in sorted(_tables(self._project, functions).intersection(self._of)):
             every = frozenset(
                 name for name, column in self._project.tables[table].model.columns.items()
@@ -138,9 +142,9 @@ class _Giving:
             if not self._gives(functions, table, every):
                 continue
             columns = every if self._are_many else frozenset(
-                one for one in every if self._gives(functions, table, {one})
+                name for name in every if self._gives(functions, table, {name})
             )  # fmt: skip
-            yield Given(table, columns, tuple(self._rows(functions, table)))
+            yield PublicValues(table, columns, tuple(self._rows(functions, table)))
 
     def _gives(self, functions: tuple[str, ...], table: str, columns: Iterable[str]) -> bool:
         found = self._project.tables[table]
@@ -155,7 +159,7 @@ class _Giving:
         return any(d.code == "private-data" for flow in flows for d in flow.diagnostics)
 
     def _rows(self, functions: Iterable[str], table: str) -> Iterator[frozenset[Shape]]:
-        """Yield the conditions of each `find` of a table; none where it is read in another way."""
+        """Yield the conditions of each `find` of a table; none if it is read in another way."""
         found = [
             shapes
             for name in functions
@@ -176,7 +180,7 @@ class _Giving:
             yield from _nested(table, opened(find.select, table))
 
 
-def _nested(table: Table, shape: Selected) -> Iterator[tuple[str, frozenset[Shape]]]:
+def _nested(table: SqlTable, shape: Selected) -> Iterator[tuple[str, frozenset[Shape]]]:
     for name, value in shape.items:
         if isinstance(value, Selected):
             yield from _nested(table, value)
@@ -195,7 +199,7 @@ def _fixed(where: Any) -> Iterator[Shape]:
     """Yield the parts of a `where`, joined by `and`, that a client cannot choose."""
     if isinstance(where, Expression):
         for part in conjuncts(where.node):
-            names = {one.name for one in nodes(part) if isinstance(one, Name)}
+            names = {node.name for node in nodes(part) if isinstance(node, Name)}
             if names.isdisjoint(_CHOSEN) and not _is_true(part):
                 yield shape(part)
 
@@ -205,13 +209,13 @@ def _is_true(node: Node) -> bool:
 
 
 def shape(node: Any) -> Shape:
-    """Return what two nodes share that say the same, wherever they stand."""
+    """Return a key that equal nodes share, wherever they stand."""
     if is_dataclass(node):
         values: Mapping[str, Any] = {
-            one.name: getattr(node, one.name) for one in fields(node)
-            if one.name not in {"start", "end", "name_start"}
+            field.name: getattr(node, field.name) for field in fields(node)
+            if field.name not in {"start", "end", "name_start"}
         }  # fmt: skip
-        return (type(node).__name__, *(shape(one) for one in values.values()))
+        return (type(node).__name__, *(shape(value) for value in values.values()))
     if isinstance(node, tuple | list):
-        return tuple(shape(one) for one in node)
+        return tuple(shape(item) for item in node)
     return (type(node).__name__, str(node))

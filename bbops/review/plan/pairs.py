@@ -1,4 +1,4 @@
-"""Say which resource of one project stands for which of another, and which route."""
+"""Match the resources and routes of two projects."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class RoutePair:
 class Pairs:
     """Two projects without mistakes, side by side.
 
-    A file that moved is known by its content, a table by `renamedFrom` alone: without it the rows
-    stay behind. A route is known by its address first, then by its endpoint.
+    A moved file is recognized by its content, a table by `renamedFrom` only: without it the rows
+    stay behind. A route is recognized by its address first, then by its endpoint.
     """
 
     base: CheckedProject
@@ -35,15 +35,17 @@ class Pairs:
 
     @cached_property
     def renames(self) -> Mapping[str, Mapping[str, str]]:
-        """By folder: old names by new ones."""
+        """Old names by new names, for each folder."""
         return {folder: self._renames(folder) for folder in self.head.resources}
 
     def _renames(self, folder: str) -> Mapping[str, str]:
         base, head = of(self.base, folder), of(self.head, folder)
         if folder == "tables":
-            models = [{name: one.model for name, one in side.items()} for side in (base, head)]
+            models = [
+                {name: resource.model for name, resource in side.items()} for side in (base, head)
+            ]
             return find_renames(*models).tables
-        if folder == "addons":  # their names are not free
+        if folder == "addons":  # their names are fixed
             return {}
         gone = defaultdict[str, list[str]](list)
         for name in sorted(base.keys() - head.keys(), reverse=True):
@@ -59,19 +61,19 @@ class Pairs:
         }
 
     def new_name(self, folder: str, old: str) -> str:
-        """Return what a resource of the old project is called in the new one, if it is there."""
+        """Return the new name of a resource of the old project, if it still exists."""
         if folder == "functions" and old.startswith(INLINE):
             return f"{INLINE}{self.new_name('endpoints', old.removeprefix(INLINE))}"
         return self._forward[folder].get(old, old)
 
     def old_name(self, folder: str, new: str) -> str:
-        """Return what a resource of the new project was called in the old one, if it was there."""
+        """Return the old name of a resource of the new project, if it existed."""
         if folder == "functions" and new.startswith(INLINE):
             return f"{INLINE}{self.old_name('endpoints', new.removeprefix(INLINE))}"
         return self.renames[folder].get(new, new)
 
     def both(self, folder: str) -> Iterator[tuple[Resource[Any], Resource[Any]]]:
-        """Yield (old, new) of the resources that both have, by their new names."""
+        """Yield (old, new) of the resources in both projects, by their new names."""
         base, head = of(self.base, folder), of(self.head, folder)
         for name in sorted(head):
             old = base.get(self.old_name(folder, name))
@@ -101,8 +103,8 @@ def of(project: Project, folder: str) -> Mapping[str, Resource[Any]]:
 
 
 def address(route: Route) -> tuple[str, str]:
-    """Return what a client asks: the names of parameters do not count."""
-    segments = (":" if one.startswith(":") else one for one in route.path.split("/"))
+    """Return method and path for clients, without the names of parameters."""
+    segments = (":" if part.startswith(":") else part for part in route.path.split("/"))
     return route.method, "/".join(segments)
 
 
@@ -112,7 +114,7 @@ def title(route: Route) -> str:
 
 
 def reached(project: Project, *functions: str) -> tuple[str, ...]:
-    """Return functions and those that they call or enqueue, at any depth, each once."""
+    """Return functions and their callees and enqueued functions, at any depth, each once."""
     found = dict.fromkeys(functions)
     todo = list(found)
     while todo:
@@ -132,5 +134,5 @@ def run_by(project: Project, route: Route) -> tuple[str, ...]:
 
 def _rank(pair: RoutePair) -> tuple[str, str]:
     route = pair.head or pair.base
-    assert route is not None  # noqa: S101 - one of them is there
+    assert route is not None  # noqa: S101 - a pair has at least one route
     return route.path, route.method

@@ -1,4 +1,4 @@
-"""Turn two projects into a Plan: all that a change will do, as one frozen value."""
+"""Turn two projects into a Plan: the effects of a change, as one frozen value."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from bbops.review.plan.work import REFUSED, WorkChange, find_work
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a change will do.
+    """The effects of a change.
 
     Attributes:
-        rules: by which it is judged: those of the project as it is now.
-        breaks: what clients of today can no longer rely on.
-        access: where somebody may more than today.
-        work: what becomes of jobs.
-        looked: whether the live database has said which rows are touched.
+        rules: the rules that judge it: from the project as it is now.
+        breaks: the breaks for clients of today.
+        access: the places with more access than today.
+        work: the effects on jobs.
+        looked: whether the live database has reported the touched rows.
     """
 
     rules: Rules
@@ -45,7 +45,7 @@ class Plan:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing changes that the project says, whatever its files look like."""
+        """Whether nothing changes in the project's meaning, whatever its files look like."""
         return not (self.resources or self.routes or self.breaks or self.access or self.tables)
 
 
@@ -53,13 +53,13 @@ def plan(
     base: CheckedProject, head: CheckedProject, *, values: Collection[str] | None = None,
     now: int | None = None,
 ) -> Plan:  # fmt: skip
-    """Return what turning one project into another will do. Pure; O(what differs) and the routes.
+    """Return the effects of turning one project into another. Pure; O(differences) and the routes.
 
     Args:
-        base: as it is now, without mistakes.
-        head: as it would be, without mistakes.
-        values: names of the env variables that have a value; None where nobody knows.
-        now: the time in milliseconds since 1970, to say when tasks run next.
+        base: the current project, without mistakes.
+        head: the proposed project, without mistakes.
+        values: names of the env variables that have a value; None if they are unknown.
+        now: the time in milliseconds since 1970, for the next runs of tasks.
     """
     pairs = Pairs(base, head)
     resources, access, tables = find_resources(pairs), find_access(pairs), find_tables(pairs)
@@ -82,24 +82,26 @@ def plan(
 def digest(plan: Plan, files: Collection[tuple[str, str]]) -> str:
     """Return the name of a plan: a review of it binds a merge to it.
 
-    What others merge meanwhile changes it only where it changes what this plan does. So numbers of
-    rows and jobs do not count, which change while a plan is read, nor where a file says something,
-    how large the project is, and what the server has values for; what that means for the plan does.
+    Merges by others change it only if they change the effects of this plan. So it ignores numbers
+    of rows and jobs, which change while a plan is read, places in files, the project's size, and
+    variables with values; it includes their consequences for the plan.
 
     Args:
-        plan: as it was read.
-        files: the path and the new blob of each file that differs; the blob is empty of one that
-            goes.
+        plan: the reviewed plan.
+        files: the path and the new blob of each changed file; the blob of a removed file is
+            empty.
     """
     said = msgspec.to_builtins(plan)
     for change in said["tables"]:
         del change["rows"], change["keys"]
-    said["work"] = [one for one in said["work"] if one["code"] != REFUSED]  # a grant ends it
+    said["work"] = [
+        effect for effect in said["work"] if effect["code"] != REFUSED
+    ]  # a grant ends it
     for change in said["work"]:
         del change["begun"], change["waiting"], change["ticks"], change["table"]
-    for one in (*said["tables"], *said["breaks"], *said["access"], *said["work"]):
-        one.pop("line", None)
-    said["verdict"].pop("refused")  # says numbers of rows; `tables` says what stands in the way
+    for table in (*said["tables"], *said["breaks"], *said["access"], *said["work"]):
+        table.pop("line", None)
+    said["verdict"].pop("refused")  # has numbers of rows; `tables` has the obstacles
     del said["rules"]["size"], said["needs"], said["looked"]
     text = msgspec.json.encode([sorted(files), said], order="deterministic")
     return hashlib.sha256(text).hexdigest()

@@ -1,4 +1,4 @@
-"""Say which services users can sign in at that they could not, and what is believed more."""
+"""Find sign-in services that are new or more trusted than before."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ _CODE = "sign-in-provider-added"
 
 
 def find_added_providers(base: Resource[Project], head: Resource[Project]) -> Iterator[Finding]:
-    """Yield providers that are new or another issuer, and what lets more of them join accounts."""
+    """Yield providers that are new or have another issuer, or that join more accounts."""
     old, new = base.model.auth, head.model.auth
     if new is None:
         return
     had = old.providers if old else {}
-    for name, one in new.providers.items():
+    for name, provider in new.providers.items():
         place, before = head.place("auth", "providers", name, key=True), had.get(name)
-        issuer = one.issuer_of(name)
+        issuer = provider.issuer_of(name)
         if before is None or before.issuer_of(name) != issuer:
             yield finding(_CODE, name, f"users can sign in at '{issuer}'", place)
-        elif more := sorted(set(one.domains) - set(before.domains)):
+        elif more := sorted(set(provider.domains) - set(before.domains)):
             message = f"it is believed whose mailboxes of {', '.join(more)} are"
             yield finding(_CODE, name, message, place)
     was = old.profile.email_verified if old else None

@@ -1,6 +1,6 @@
-"""What a running server has to see of a project to complete its plan: its tables, and names.
+"""The data that a running server needs to complete a project's plan: its tables, and names.
 
-No function, no route, no value and no row of `seed` is in it.
+It contains no function, no route, no value and no row of `seed`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _UNSEEN: Final[dict[str, Any]] = {
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked.
+    """The question to the server.
 
     Attributes:
-        tables: as their files say them, by name.
+        tables: the declared tables, by name.
         env: names of the variables that must have a value.
     """
 
@@ -34,15 +34,17 @@ class Question:
 
 
 def read_question(project: Project) -> Question:
-    """Return what is to be asked about a project that has no mistakes."""
-    tables = {name: _write(one.model) for name, one in project.tables.items()}
+    """Return the question about a project without mistakes."""
+    tables = {name: _write(table.model) for name, table in project.tables.items()}
     env = project.settings.model.env
-    return Question(tables, tuple(name for name, one in env.items() if not one.may_be_missing))
+    return Question(
+        tables, tuple(name for name, variable in env.items() if not variable.may_be_missing)
+    )
 
 
 def _write(table: Table) -> dict[str, Any]:
     said = table.model_dump(mode="json", by_alias=True, exclude_unset=True, exclude=_UNSEEN)
-    if checks := {name: _text_of(one) for name, one in table.checks.items()}:
+    if checks := {name: _text_of(check) for name, check in table.checks.items()}:
         said["checks"] = checks
     return said
 
@@ -52,6 +54,6 @@ def _text_of(check: Expression | Broken) -> str:
 
 
 def make_tree(question: Question) -> MemoryTree:
-    """Return a project that has these tables and nothing else, to be checked like any."""
+    """Return a project with only these tables, to be checked like any other."""
     files = {f"tables/{name}.yaml": json.dumps(table) for name, table in question.tables.items()}
     return MemoryTree({"project.yaml": "bbops: 1\nname: asked\n", **files})

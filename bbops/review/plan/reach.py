@@ -1,4 +1,4 @@
-"""Say what functions reach beyond their own tables: other servers, secrets, SQL of their own."""
+"""Find the reach of functions beyond their own tables: other servers, secrets, custom SQL."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from bbops.base.diagnostics import Place
 from bbops.language.expressions.inside import expressions
 from bbops.language.expressions.members import ANY_MEMBER, members
-from bbops.language.expressions.nodes import Index, Member
+from bbops.language.expressions.nodes import ItemAccess, Member
 from bbops.language.expressions.values import Constant, Template, Value
 from bbops.language.project import Project, Resource
 from bbops.language.resources.function import Function
@@ -22,7 +22,7 @@ from bbops.review.plan.pairs import Pairs
 from bbops.runtime.vendors.smtp_mail import PORTS as SMTP_PORTS
 
 Reached = tuple[str, str, Place]
-"""(what tells it from others, how it is called, where it stands first)."""
+"""(its key, its name, its first place)."""
 Look = Callable[[Resource[Function]], Iterator[Reached]]
 
 _HOST = re.compile(r"(?:http|smtp)s?://[^/?#\s]+[/?#]").match
@@ -31,7 +31,7 @@ PORTS: Final = {"http": 80, "https": 443, **SMTP_PORTS}
 
 
 def find_reached(pairs: Pairs) -> Iterator[Finding]:
-    """Yield what functions reach that no function of the old project did."""
+    """Yield the servers and secrets that no function of the old project reached."""
     for _, called, place in _new(pairs, _addresses):
         message = f"calls {called}, which nothing called before"
         yield finding("outside-address", _function(place), message, place)
@@ -49,26 +49,30 @@ def _function(place: Place) -> str:
 
 
 def _new(pairs: Pairs, look: Look) -> Iterator[Reached]:
-    """Yield what changed functions reach in the new project alone; others are read when needed."""
+    """Yield the new reach of changed functions; other functions are read when needed."""
     same = {new.name: old.name for old, new in pairs.both("functions") if old.blob == new.blob}
     kept = set(same.values())
-    after = _by_key((one for name, one in pairs.head.functions.items() if name not in same), look)
-    before = _by_key((one for name, one in pairs.base.functions.items() if name not in kept), look)
-    found = {key: one for key, one in after.items() if key not in before}
+    after = _by_key(
+        (function for name, function in pairs.head.functions.items() if name not in same), look
+    )
+    before = _by_key(
+        (function for name, function in pairs.base.functions.items() if name not in kept), look
+    )
+    found = {key: reached for key, reached in after.items() if key not in before}
     if found:
         rest = _by_key((pairs.base.functions[name] for name in kept), look)
-        yield from (one for key, one in found.items() if key not in rest)
+        yield from (reached for key, reached in found.items() if key not in rest)
 
 
 def _by_key(functions: Iterable[Resource[Function]], look: Look) -> Mapping[str, Reached]:
     found: dict[str, Reached] = {}
-    for function in sorted(functions, key=lambda one: one.name):
-        for one in look(function):
-            found.setdefault(one[0], one)
+    for function in sorted(functions, key=lambda function: function.name):
+        for reached in look(function):
+            found.setdefault(reached[0], reached)
     return found
 
 
-# ---- what is reached
+# ---- the reach
 def _addresses(function: Resource[Function]) -> Iterator[Reached]:
     for step in function.model.every_step:
         if isinstance(step, Http):
@@ -79,12 +83,12 @@ def _addresses(function: Resource[Function]) -> Iterator[Reached]:
 
 
 class Server(NamedTuple):
-    """What is known of an address before the step runs: how it begins, or which variable says so.
+    """The known part of an address before the step runs: its beginning, or its variable.
 
     Attributes:
-        address: its first part, up to what is made when it runs.
-        variable: of env, whose value is an address or the name of a host.
-        port: that stands around the variable; 0 where nothing says it.
+        address: its first part, up to the first computed one.
+        variable: the env variable with the address or the name of a host.
+        port: the port after the variable; 0 without one.
     """
 
     address: str = ""
@@ -93,7 +97,7 @@ class Server(NamedTuple):
 
 
 def server_of(url: Value) -> Server:
-    """Return what is known of the server that the address of an `http` step names."""
+    """Return the known part of the server in the address of an `http` step."""
     if isinstance(url, Constant):
         return Server(f"{url.value}/")
     parts = list(url.parts) if isinstance(url, Template) else [getattr(url, "node", "")]
@@ -102,7 +106,7 @@ def server_of(url: Value) -> Server:
         scheme, parts = str(parts[0])[: -len("://")], parts[1:]
     if isinstance(parts[0], str):
         return Server(parts[0])
-    names = [*members(parts[0], "env")] if isinstance(parts[0], Member | Index) else []
+    names = [*members(parts[0], "env")] if isinstance(parts[0], Member | ItemAccess) else []
     if not names or names[0] == ANY_MEMBER:
         return Server()
     return Server(variable=names[0], port=_port_behind(parts[1:]) or PORTS.get(scheme, 0))
@@ -114,7 +118,7 @@ def _port_behind(rest: Sequence[object]) -> int:
 
 
 def _ends_host(rest: Sequence[object]) -> bool:
-    """Return whether what stands behind a part of an address is no more of the host's name."""
+    """Return whether the rest of an address does not belong to the name of the host."""
     return not rest or (isinstance(rest[0], str) and rest[0][:1] in {"/", "?", "#", ":"})
 
 
@@ -126,7 +130,7 @@ def _called(url: Value) -> str:
 
 
 def _host(text: str) -> str:
-    """Return the host that an address begins with, quoted; empty where it is not complete."""
+    """Return the host at the beginning of an address, quoted; empty if it is not complete."""
     if not _HOST(text):
         return ""
     try:
@@ -137,7 +141,7 @@ def _host(text: str) -> str:
 
 
 def host_of(text: str) -> str:
-    """Return the host that an address begins with and its port, as `name:443`; or nothing."""
+    """Return the host and port at the beginning of an address, as `name:443`; or nothing."""
     try:
         parts = urlsplit(text)
         port = parts.port or PORTS.get(parts.scheme, 0)

@@ -1,6 +1,6 @@
-"""Say which requests that were right before are wrong, or lose something, now.
+"""Find requests that were valid before and are now rejected, or lose data.
 
-`integer` where `number` was taken refuses what clients send; `string` where `email` was does not.
+`integer` in place of `number` refuses requests of clients; `string` in place of `email` does not.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _WORDS = {"min_length": "minLength", "max_length": "maxLength"}
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """A break of one field: its code, the field's path, and what is the matter."""
+class RequestBreak:
+    """A break of one field: its code, the field's path, and its description."""
 
     code: str
     path: str
@@ -38,7 +38,7 @@ class Said:
 def find_request_breaks(
     base: Project, old: Route, head: Project, new: Route
 ) -> Iterator[Finding]:  # fmt: skip
-    """Yield what a route takes no longer, of its function's shapes and its middleware's."""
+    """Yield the requests that a route no longer accepts, by its function and its middleware."""
     yield from _strict_breaks(base, old, head, new)
     for part in PARTS:
         before, after = declared_fields(base, old, part), declared_fields(head, new, part)
@@ -47,7 +47,7 @@ def find_request_breaks(
         where = _declares(head, new, part)
         for said in shape_breaks(before, after, part):
             if part == "params" and said.code in {"input-removed", "input-required"}:
-                continue  # the path gives them, declared or not; another path is told of
+                continue  # the path gives them, declared or not; another path is reported anyway
             yield finding(said.code, title(new), said.message, _place(where, part, said.path))
     for said in _upload_breaks(old.endpoint.model.files, new.endpoint.model.files):
         yield finding(said.code, title(new), said.message, new.endpoint.place("files", said.path))
@@ -55,17 +55,17 @@ def find_request_breaks(
 
 
 def _strict_breaks(base: Project, old: Route, head: Project, new: Route) -> Iterator[Finding]:
-    """Yield that names of the query are refused that were dropped before."""
+    """Yield undeclared names of the query that are now refused instead of dropped."""
     if is_strict(base, old) or not is_strict(head, new):
         return
     every = declaring(head, new)
-    says = next(one for one in every if one.model.strict_query)
+    says = next(function for function in every if function.model.strict_query)
     message = "refuses names of the query that are not declared; it dropped them"
     yield finding("query-strict", title(new), message, says.place("strictQuery"))
 
 
 def _with_equal(old: Mapping[str, Field], new: Mapping[str, Field]) -> dict[str, Field]:
-    """Return the fields of a query; one that is the `eq` of a field now is written as such."""
+    """Return the fields of a query; a field that has become the `eq` of a map is written so."""
     takes = {name.rstrip("?"): field for name, field in new.items()}
     found = {}
     for name, field in old.items():
@@ -75,17 +75,19 @@ def _with_equal(old: Mapping[str, Field], new: Mapping[str, Field]) -> dict[str,
     return found
 
 
-def shape_breaks(old: Mapping[str, Field], new: Mapping[str, Field], path: str) -> Iterator[Said]:
-    """Yield what of a shape breaks those who fill it; names end with `?` as they are written."""
+def shape_breaks(
+    old: Mapping[str, Field], new: Mapping[str, Field], path: str
+) -> Iterator[RequestBreak]:
+    """Yield the breaks of a shape for its senders; names end with `?` as they are written."""
     before = {name.rstrip("?"): (name, field) for name, field in old.items()}
     after = {name.rstrip("?"): (name, field) for name, field in new.items()}
     for name in before:
         if name not in after:
-            yield Said("input-removed", name, f"'{path}.{name}' is dropped now")
+            yield RequestBreak("input-removed", name, f"'{path}.{name}' is dropped now")
     for name, (written, field) in after.items():
         was = before.get(name)
         if _is_required(written, field) and (was is None or not _is_required(*was)):
-            yield Said("input-required", name, f"'{path}.{name}' must be given now")
+            yield RequestBreak("input-required", name, f"'{path}.{name}' must be given now")
         if was is not None:
             yield from _field_breaks(was[1], field, name, f"{path}.{name}")
 
@@ -94,16 +96,18 @@ def _is_required(written: str, field: Field) -> bool:
     return not written.endswith("?") and field.default is None
 
 
-def _field_breaks(old: Field, new: Field, name: str, path: str) -> Iterator[Said]:
+def _field_breaks(old: Field, new: Field, name: str, path: str) -> Iterator[RequestBreak]:
     (base, _, null), (now, _, takes_null) = old.parts, new.parts
     item, new_item = _item(old), _item(new)
     is_one_list = item is not None and new_item is not None
     takes_any = now == "json" and new_item is None
     if not (is_one_list or takes_any or (item is new_item is None and _takes(now, base))):
-        yield Said("input-type", name, f"'{path}' was {words(old)}, and is {words(new)} now")
+        yield RequestBreak(
+            "input-type", name, f"'{path}' was {words(old)}, and is {words(new)} now"
+        )
         return
     if null and not takes_null:
-        yield Said("input-null", name, f"'{path}' can no longer be null")
+        yield RequestBreak("input-null", name, f"'{path}' can no longer be null")
     yield from _limit_breaks(old, new, name, path)
     if item is not None and new_item is not None:
         yield from _field_breaks(item, new_item, name, f"{path}[]")
@@ -111,11 +115,11 @@ def _field_breaks(old: Field, new: Field, name: str, path: str) -> Iterator[Said
     yield from _enum_breaks(old, new, name, path)
     if old.fields is not None and new.fields is not None:
         for said in shape_breaks(old.fields, new.fields, path):
-            yield Said(said.code, name, said.message)
+            yield RequestBreak(said.code, name, said.message)
 
 
 def _item(field: Field) -> Field | None:
-    """Return what the members of a list are, None for what is no list."""
+    """Return the field of a list's members; None for other fields."""
     base, many, _ = field.parts
     if not many:
         return field.items if base == "list" else None
@@ -123,22 +127,22 @@ def _item(field: Field) -> Field | None:
 
 
 def _takes(new: str, old: str) -> bool:
-    """Return whether every value of one type is right as another."""
+    """Return whether every value of one type is valid for another."""
     if new in {old, "json"} or (new, old) in _WIDER:
         return True
     return new in {"string", "text"} and old in _TEXTS
 
 
-def _enum_breaks(old: Field, new: Field, name: str, path: str) -> Iterator[Said]:
+def _enum_breaks(old: Field, new: Field, name: str, path: str) -> Iterator[RequestBreak]:
     if new.enum is None:
         return
     if old.enum is None:
-        yield Said("input-enum", name, f"'{path}' takes only some values now")
+        yield RequestBreak("input-enum", name, f"'{path}' takes only some values now")
     elif gone := [f"'{value}'" for value in old.enum if value not in new.enum]:
-        yield Said("input-enum", name, f"'{path}' does not take {', '.join(gone)} any more")
+        yield RequestBreak("input-enum", name, f"'{path}' does not take {', '.join(gone)} any more")
 
 
-def _limit_breaks(old: Field, new: Field, name: str, path: str) -> Iterator[Said]:
+def _limit_breaks(old: Field, new: Field, name: str, path: str) -> Iterator[RequestBreak]:
     is_list = _item(new) is not None
     for limit in _LENGTHS if is_list else (*_LOWER, *_UPPER):
         was, now = getattr(old, limit), getattr(new, limit)
@@ -147,9 +151,9 @@ def _limit_breaks(old: Field, new: Field, name: str, path: str) -> Iterator[Said
         )
         if is_tighter:
             message = f"'{path}' has {_WORDS.get(limit, limit)} {now}, it had {_none(was)}"
-            yield Said("input-limit", name, message)
+            yield RequestBreak("input-limit", name, message)
     if not is_list and new.pattern is not None and new.pattern != old.pattern:
-        yield Said("input-limit", name, f"'{path}' has another pattern")
+        yield RequestBreak("input-limit", name, f"'{path}' has another pattern")
 
 
 def _none(value: object) -> str:
@@ -157,33 +161,33 @@ def _none(value: object) -> str:
 
 
 def words(field: Field) -> str:
-    """Return the type of a field as it is written short; `list` and `object` where it is not."""
+    """Return the short form of a field's type; `list` and `object` if it has none."""
     base, many, null = field.parts
     return f"{base}{'[]' if many else ''}{'?' if null else ''}"
 
 
 # ---- uploads
-def _upload_breaks(old: Mapping[str, Upload], new: Mapping[str, Upload]) -> Iterator[Said]:
+def _upload_breaks(old: Mapping[str, Upload], new: Mapping[str, Upload]) -> Iterator[RequestBreak]:
     before = {name.rstrip("?"): (name, upload) for name, upload in old.items()}
     after = {name.rstrip("?"): (name, upload) for name, upload in new.items()}
     for name in before.keys() - after.keys():
-        yield Said("input-removed", name, f"the file '{name}' is dropped now")
+        yield RequestBreak("input-removed", name, f"the file '{name}' is dropped now")
     for name, (written, upload) in after.items():
         was = before.get(name)
         if not written.endswith("?") and (was is None or was[0].endswith("?")):
-            yield Said("input-required", written, f"the file '{name}' must be given now")
+            yield RequestBreak("input-required", written, f"the file '{name}' must be given now")
         if was is not None:
             yield from _file_breaks(was[1], upload, name, written)
 
 
-def _file_breaks(old: Upload, new: Upload, name: str, written: str) -> Iterator[Said]:
+def _file_breaks(old: Upload, new: Upload, name: str, written: str) -> Iterator[RequestBreak]:
     if _bytes(new.max_size) < _bytes(old.max_size):
         message = f"the file '{name}' has at most {new.max_size}, it had {old.max_size}"
-        yield Said("input-limit", written, message)
+        yield RequestBreak("input-limit", written, message)
     if new.types and not set(old.types or ["*/*"]) <= {*new.types}:
-        yield Said("input-limit", written, f"the file '{name}' may be of fewer types")
+        yield RequestBreak("input-limit", written, f"the file '{name}' may be of fewer types")
     if old.many and not new.many:
-        yield Said("input-type", written, f"'{name}' takes one file, it took many")
+        yield RequestBreak("input-type", written, f"'{name}' takes one file, it took many")
 
 
 def _size_breaks(old: Route, new: Route) -> Iterator[Finding]:
@@ -198,10 +202,10 @@ def _bytes(size: str) -> int:
     return int(number) << {"B": 0, "KB": 10, "MB": 20, "GB": 30}[size.removeprefix(number)]
 
 
-# ---- where shapes stand
+# ---- places of shapes
 def _declares(project: Project, route: Route, part: str) -> list[Resource[Function]]:
     every = declaring(project, route)
-    return [one for one in every if getattr(one.model, part)] or every[:1]
+    return [function for function in every if getattr(function.model, part)] or every[:1]
 
 
 def _place(functions: list[Resource[Function]], part: str, name: str) -> Place:

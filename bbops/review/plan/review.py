@@ -1,6 +1,6 @@
-"""Say what a change needs before it goes live, by the rules of the project as it is NOW.
+"""Find the requirements of a change before it goes live, by the rules of the project as it is NOW.
 
-Never by those it would have: a proposal must not loosen the rule that it is judged by.
+The new rules never count: a proposal must not loosen the rule that judges it.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from bbops.review.plan.work import REFUSED, STRANDED, WorkChange
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """The `review:` of a project, and how many resources it has.
+    """The `review:` of a project, and the number of its resources.
 
     Attributes:
-        main: `direct`, or `proposals` where nobody may push to main.
-        approvals: that every change needs.
-        destructive: those that one needs which loses data or loosens access.
+        main: `direct`, or `proposals` if pushes to main are refused.
+        approvals: the approvals that every change needs.
+        destructive: the approvals of a change that loses data or loosens access.
         most: the greatest share of resources that may be removed, in percent; null for any.
-        size: how many resources there are.
+        size: the number of resources.
         agents: `propose`, or `merge` where agents may merge, too.
     """
 
@@ -39,12 +39,12 @@ class Rules:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What it takes.
+    """The requirements of a change.
 
     Attributes:
-        refused: why it cannot go live as it is; empty when it can.
-        approvals: how many people must agree.
-        reasons: why more than every change needs.
+        refused: why it cannot go live as it is; empty if it can.
+        approvals: the number of people who must agree.
+        reasons: why it needs more than every change.
     """
 
     refused: tuple[str, ...]
@@ -53,7 +53,7 @@ class Verdict:
 
 
 def read_rules(base: Project) -> Rules:
-    """Return the rules by which changes of a project are judged."""
+    """Return the rules that judge changes of a project."""
     review = base.settings.model.review
     return Rules(
         review.main, review.approvals, review.destructive.approvals, review.max_removed_percent,
@@ -68,7 +68,7 @@ def judge(
     tables: Collection[TableChange],
     work: Collection[WorkChange] = (),
 ) -> Verdict:
-    """Return what a change takes."""
+    """Return the requirements of a change."""
     reasons = tuple(_reasons(access, tables, work))
     approvals = max(rules.approvals, rules.destructive if reasons else 0)
     return Verdict(tuple(_refusals(rules, resources, tables, work)), approvals, reasons)
@@ -81,10 +81,12 @@ def _reasons(
         yield f"values would be lost: {_few(losing)}"
     if unknown := _names(tables, "depends"):
         yield f"rows may block the migration, or lose values: {_few(unknown)}"
-    if stranded := [f"'{one.work}'" for one in work if one.code == STRANDED and not one.is_moot]:
+    if stranded := [
+        f"'{change.work}'" for change in work if change.code == STRANDED and not change.is_moot
+    ]:
         yield f"jobs that have begun would be held: {_few(stranded)}"
     if access:
-        yield f"access is loosened: {_few(sorted({one.code for one in access}))}"
+        yield f"access is loosened: {_few(sorted({finding.code for finding in access}))}"
 
 
 def _refusals(
@@ -95,9 +97,9 @@ def _refusals(
 ) -> Iterator[str]:
     if refused := find_removal(rules, resources):
         yield refused
-    for one in tables:
-        if one.risk == "impossible":
-            yield f"{one.kind} '{one.name}' cannot be made: {_rows(one)}"
+    for table in tables:
+        if table.risk == "impossible":
+            yield f"{table.kind} '{table.name}' cannot be made: {_rows(table)}"
     for change in work:
         if change.code == REFUSED:
             yield f"{change.message}; {change.cure}"
@@ -108,8 +110,8 @@ def _rows(change: TableChange) -> str:
 
 
 def find_removal(rules: Rules, resources: Collection[ResourceChange]) -> str:
-    """Return why too much of a project would go at once; empty where it may."""
-    removed = sum(one.verb == "removed" for one in resources)
+    """Return why too much of a project would be removed at once; empty if it may."""
+    removed = sum(resource.verb == "removed" for resource in resources)
     if rules.most is None or removed * 100 <= rules.most * rules.size:
         return ""
     share = removed * 100 / rules.size
@@ -120,7 +122,7 @@ def find_removal(rules: Rules, resources: Collection[ResourceChange]) -> str:
 
 
 def _names(tables: Collection[TableChange], risk: Risk) -> list[str]:
-    return list(dict.fromkeys(f"'{one.name}'" for one in tables if one.risk == risk))
+    return list(dict.fromkeys(f"'{table.name}'" for table in tables if table.risk == risk))
 
 
 def _few(names: list[str]) -> str:

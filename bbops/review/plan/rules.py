@@ -1,4 +1,4 @@
-"""Say which rules of project.yaml are looser than before: secrets, cookies, keys, reviews."""
+"""Find rules of project.yaml that are looser than before: secrets, cookies, keys, reviews."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from bbops.review.plan.finding import Finding, finding
 from bbops.review.plan.providers import find_added_providers
 
 _SAME_SITE = ("Strict", "Lax", "None")
-"""From the strictest."""
+"""The values, strictest first."""
 
 Settings = Resource[Project]
 
 Loosened = tuple[str, tuple[str, ...]]
-"""What is looser, and the path in project.yaml that says so."""
+"""A looser rule, and its path in project.yaml."""
 
 
 def find_loosened_rules(base: Settings, head: Settings) -> Iterator[Finding]:
-    """Yield the rules that allow more than they did."""
+    """Yield the rules that allow more than before."""
     yield from _secrets(base, head)
     yield from _cookies(base, head)
     yield from _keys(base, head)
@@ -30,7 +30,7 @@ def find_loosened_rules(base: Settings, head: Settings) -> Iterator[Finding]:
 
 
 def find_loosened_review(base: Project, head: Project) -> Iterator[Loosened]:
-    """Yield how changes would need less of a review, or no passing tests."""
+    """Yield the changes that need less review, or no passing tests."""
     yield from compare_reviews(base.review, head.review)
     if base.tests.gate and not head.tests.gate:
         yield "tests no longer gate publishing", ("tests", "gate")
@@ -83,7 +83,7 @@ def _source(key: VerifyingKey) -> str:
 
 
 def compare_reviews(old: Review, new: Review) -> Iterator[Loosened]:
-    """Yield how `review:` asks for less than it did."""
+    """Yield the requirements that `review:` no longer has."""
     if (old.main, new.main) == ("proposals", "direct"):
         yield "pushing to main directly is allowed", ("review", "main")
     if new.approvals < old.approvals:

@@ -1,4 +1,4 @@
-"""Say which webhooks a project no longer sends, and who gets them that did not before."""
+"""Find webhooks that a project no longer sends, and their new receivers."""
 
 from __future__ import annotations
 
@@ -13,8 +13,10 @@ from bbops.review.plan.pairs import Pairs
 
 
 def find_sent_breaks(pairs: Pairs) -> Iterator[Finding]:
-    """Yield events that are gone, and what is missing in their payloads."""
-    kept = {pairs.old_name("webhooks", name): one for name, one in pairs.head.webhooks.items()}
+    """Yield removed events, and missing parts of their payloads."""
+    kept = {
+        pairs.old_name("webhooks", name): webhook for name, webhook in pairs.head.webhooks.items()
+    }
     for name, base in sorted(pairs.base.webhooks.items()):
         subject, head = f"webhook {name}", kept.get(name)
         if head is None:
@@ -39,7 +41,7 @@ def _of_events(
 
 
 def find_added_receivers(pairs: Pairs) -> Iterator[Finding]:
-    """Yield receivers that were not listed before, and rows of tables that were none."""
+    """Yield receivers that are new, and rows of tables that are receivers now."""
     for name, head in sorted(pairs.head.webhooks.items()):
         base = pairs.base.webhooks.get(pairs.old_name("webhooks", name))
         if isinstance(head.model.receivers, ReceiverTable):
@@ -50,11 +52,13 @@ def find_added_receivers(pairs: Pairs) -> Iterator[Finding]:
 
 def _of_list(base: Resource[Webhook] | None, head: Resource[Webhook]) -> Iterator[Finding]:
     before = base.model.receivers if base else []
-    known = set[str]() if isinstance(before, ReceiverTable) else {one.id for one in before}
+    known = (
+        set[str]() if isinstance(before, ReceiverTable) else {receiver.id for receiver in before}
+    )
     receivers = head.model.receivers
-    for at, one in enumerate(() if isinstance(receivers, ReceiverTable) else receivers):
-        if one.id not in known:
-            message = f"sends {_events(head)} to '{one.id}'"
+    for at, receiver in enumerate(() if isinstance(receivers, ReceiverTable) else receivers):
+        if receiver.id not in known:
+            message = f"sends {_events(head)} to '{receiver.id}'"
             place = head.place("receivers", at, "url")
             yield finding("receiver-added", f"webhook {head.name}", message, place)
 

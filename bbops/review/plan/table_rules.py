@@ -1,4 +1,4 @@
-"""Say which rows rules of tables hide or open, and which steps look past them."""
+"""Find rows that rules of tables hide or reveal, and steps that ignore rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bbops.review.plan.finding import Finding, finding
 from bbops.review.plan.pairs import Pairs
 
 Condition = Expression | None
-"""None is no condition: every row."""
+"""A condition on rows; None stands for every row."""
 _DOES = {"read": "seen", "insert": "inserted", "update": "updated", "delete": "deleted"}
 
 
@@ -37,7 +37,7 @@ def find_hidden_rows(pairs: Pairs) -> Iterator[Finding]:
 
 
 def find_loosened_tables(pairs: Pairs) -> Iterator[Finding]:
-    """Yield the tables of which somebody may see or change more rows, and steps that do."""
+    """Yield the tables with more visible or changeable rows, and the steps that ignore rules."""
     changed = set[str]()
     for base, head in pairs.both("tables"):
         subject = f"table {head.name}"
@@ -62,7 +62,7 @@ def find_loosened_tables(pairs: Pairs) -> Iterator[Finding]:
 
 
 def _by_scope(pairs: Pairs, changed: set[str]) -> Iterator[Finding]:
-    """Yield the tables whose rules read one of which other rows count now."""
+    """Yield the tables whose rules read a table with another scope."""
     for base, head in pairs.both("tables"):
         table = pairs.head.sql_tables[head.name]
         for operation in OPERATIONS:
@@ -122,12 +122,12 @@ def _is_tighter(old: Condition, new: Condition) -> bool:
 
 def _parts(condition: Expression, op: str) -> list[str]:
     text = condition.text
-    return [" ".join(text[one.start : one.end].split()) for one in flatten(condition.node, op)]
+    return [" ".join(text[part.start : part.end].split()) for part in flatten(condition.node, op)]
 
 
 # ---- steps
 def _past(pairs: Pairs) -> Iterator[Finding]:
-    """Yield steps that look past rules, where the old project had no such step there."""
+    """Yield steps that ignore rules, unless the old project had such a step there."""
     for name, function in sorted(pairs.head.functions.items()):
         had = Counter(_looks(pairs.base, pairs.old_name("functions", name)))
         for code, table, reason, place in _each(function):

@@ -1,7 +1,7 @@
-"""Say what becomes of the tables, from what two projects declare; rows are looked at elsewhere.
+"""Find the effects on tables, from the declarations of two projects; other code counts rows.
 
-The words and the classes are those of `bbops db plan`. What depends on the rows is taken for the
-worst that any rows would make of it, until the live database has answered.
+The words and the classes are the same as in `bbops db plan`. An effect that depends on the rows
+counts as its worst case until the live database has answered.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bbops.database.sqlite.ddl import SqliteConversions, SqliteDdl
 from bbops.review.plan.pairs import Pairs
 
 Risk = Literal["safe", "depends", "destructive", "impossible"]
-"""`depends`: on rows that nobody has looked at; with none in the way it is safe."""
+"""`depends`: on rows that are not counted yet; without rows in the way it is safe."""
 
 _ORDER: dict[Risk, int] = {"impossible": 0, "destructive": 1, "depends": 2, "safe": 3}
 
@@ -33,10 +33,10 @@ class TableChange:
     Attributes:
         kind: for example `drop column`.
         what: a column or an index of the table; empty for the table itself.
-        why: what happens to rows, if anything does.
-        rows: how many; null where nobody has looked.
-        keys: of the first of them.
-        when: relative to the moment the new release serves; empty where it is not known yet.
+        why: the effect on rows, if there is one.
+        rows: the number of rows; null if they were not counted.
+        keys: the keys of the first rows.
+        when: relative to the moment the new release serves; empty if it is not known yet.
     """
 
     kind: str
@@ -58,9 +58,9 @@ class TableChange:
 
 
 def find_tables(pairs: Pairs) -> tuple[TableChange, ...]:
-    """Return what the declared tables become, the gravest first."""
-    base = {name: one.model for name, one in pairs.base.tables.items()}
-    head = {name: one.model for name, one in pairs.head.tables.items()}
+    """Return the changes of the declared tables, most severe first."""
+    base = {name: table.model for name, table in pairs.base.tables.items()}
+    head = {name: table.model for name, table in pairs.head.tables.items()}
     if (
         all(old.blob == new.blob for old, new in pairs.both("tables"))
         and base.keys() == head.keys()
@@ -69,7 +69,7 @@ def find_tables(pairs: Pairs) -> tuple[TableChange, ...]:
     ddl, conversions = SqliteDdl(), SqliteConversions()
     live, renames = ddl.describe(base), find_renames(base, head)
     have, want = with_renames(live, renames), ddl.describe(head)
-    carried = Carrier(ddl, conversions.converted, "").carry(live, head, renames)
+    carried = Carrier(ddl, conversions.converted, "").carry_rows(live, head, renames)
     rows = _AnyRows(_ask_nobody, live, str, head, carried)
     differences = differ(have, want)
     compared = Comparison(head, have, want, differences, renames, rows, ddl, conversions)
@@ -77,7 +77,7 @@ def find_tables(pairs: Pairs) -> tuple[TableChange, ...]:
 
 
 class _AnyRows(Preflight):
-    """Rows as nobody has seen them: whatever a change may meet, it meets."""
+    """Rows before they are counted: every change meets its worst case."""
 
     def find(self, table: str, condition: str = "1 = 1") -> Rows:  # noqa: ARG002
         return Rows(1) if self.carried[table].source else Rows()
@@ -109,7 +109,7 @@ def _ask_nobody(query: str) -> list[tuple[Any, ...]]:
 
 
 def _unknown(pairs: Pairs, change: Change) -> TableChange:
-    """Return a change whose rows nobody has counted."""
+    """Return a change without a number of rows."""
     if change.risk == "safe" or _joins_alone(pairs, change):
         return _change(pairs, Change(*change.key, why="" if change.rows else change.why), "safe")
     is_loss = change.risk == "destructive" and change.kind.startswith("drop")
@@ -117,7 +117,7 @@ def _unknown(pairs: Pairs, change: Change) -> TableChange:
 
 
 def _joins_alone(pairs: Pairs, change: Change) -> bool:
-    """Return whether a column joins every row as its rules want it."""
+    """Return whether a column joins every row without breaking its rules."""
     if change.kind != "add column":
         return False
     column = pairs.head.tables[change.table].model.columns[change.what]
@@ -142,5 +142,5 @@ def _place(pairs: Pairs, table: str, what: str) -> Place:
 
 
 def sort_changes(found: Iterable[TableChange]) -> tuple[TableChange, ...]:
-    """Return changes with the gravest first, else in the order that they are made."""
-    return tuple(sorted(found, key=lambda one: _ORDER[one.risk]))
+    """Return changes with the most severe first, else in the order of their execution."""
+    return tuple(sorted(found, key=lambda change: _ORDER[change.risk]))

@@ -1,4 +1,4 @@
-"""Say of topics who may do more than before, and what their clients can no longer rely on."""
+"""Find the effects on topics: more access, and breaks for their clients."""
 
 from __future__ import annotations
 
@@ -19,10 +19,13 @@ from bbops.review.plan.pairs import Pairs
 Topic = Resource[Realtime]
 
 
-# ---- who may do more
+# ---- access
 def find_opened_topics(pairs: Pairs) -> Iterator[Finding]:
-    """Yield where more clients may subscribe, or publish, or see more rows."""
-    before = {pairs.new_name("realtime", one.name): one for one in pairs.base.realtime.values()}
+    """Yield the topics that more clients may subscribe to, publish on, or see more rows of."""
+    before = {
+        pairs.new_name("realtime", resource.name): resource
+        for resource in pairs.base.realtime.values()
+    }
     for head in pairs.head.realtime.values():
         base = before.get(head.name)
         if base is not None:
@@ -45,7 +48,7 @@ def _who(pairs: Pairs, base: Topic, head: Topic) -> Iterator[Finding]:
 
 
 def _widened(key: str, was: Any, now: Any) -> Iterator[str]:
-    """Yield in which ways more clients may do something."""
+    """Yield the ways in which more clients get access."""
     if _is(now, value=False):
         return
     if _is(now, value=True):
@@ -59,7 +62,7 @@ def _widened(key: str, was: Any, now: Any) -> Iterator[str]:
 
 
 def _rows(pairs: Pairs, base: Topic | None, head: Topic, now: Rows) -> Iterator[Finding]:
-    """Yield what lets more see of the rows that a topic shows."""
+    """Yield the changes that show more rows on a topic."""
     was = base.model.rows if base is not None else None
     whose = f"of table '{now.table}'"
     if base is None or was is None or pairs.new_name("tables", was.table) != now.table:
@@ -74,9 +77,13 @@ def _rows(pairs: Pairs, base: Topic | None, head: Topic, now: Rows) -> Iterator[
     for part in _dropped(was.where, now.where):
         yield _opened(head, f"shows more rows {whose}: no longer checks '{part}'", "rows", "where")
     columns = pairs.head.tables[now.table].model.columns
-    new = [one for one in now.select if (columns[one].renamed_from or one) not in was.select]
-    if new := [one for one in new if one not in was.select]:
-        names = ", ".join(f"'{one}'" for one in new)
+    new = [
+        column
+        for column in now.select
+        if (columns[column].renamed_from or column) not in was.select
+    ]
+    if new := [column for column in new if column not in was.select]:
+        names = ", ".join(f"'{column}'" for column in new)
         yield _opened(head, f"shows {names} {whose}", "rows", "select")
 
 
@@ -85,10 +92,14 @@ def _opened(head: Topic, message: str, *path: str) -> Finding:
 
 
 def _dropped(was: Any, now: Any) -> Iterator[str]:
-    """Yield the parts of a condition, joined by `and`, that another one does not ask for."""
+    """Yield the parts of a condition, joined by `and`, that another one lacks."""
     if not isinstance(was, Expression):
         return
-    kept = {shape(one) for one in conjuncts(now.node)} if isinstance(now, Expression) else set()
+    kept = (
+        {shape(conjunct) for conjunct in conjuncts(now.node)}
+        if isinstance(now, Expression)
+        else set()
+    )
     for node in conjuncts(was.node):
         if shape(node) not in kept and not (isinstance(node, Literal) and node.value is True):
             yield was.text[node.start : node.end]
@@ -96,7 +107,11 @@ def _dropped(was: Any, now: Any) -> Iterator[str]:
 
 def _removed(pairs: Pairs, base: Topic, head: Topic) -> list[str]:
     kept = {*head.model.middleware}
-    return [one for one in base.model.middleware if pairs.new_name("functions", one) not in kept]
+    return [
+        function
+        for function in base.model.middleware
+        if pairs.new_name("functions", function) not in kept
+    ]
 
 
 def _is_public_now(base: Topic, head: Topic) -> bool:
@@ -109,10 +124,10 @@ def _is(bare: Any, *, value: bool) -> bool:
     return isinstance(node, Literal) and node.value is value
 
 
-# ---- what clients rely on
+# ---- broken clients
 def find_topic_breaks(pairs: Pairs) -> Iterator[Finding]:
-    """Yield topics, events and fields that are gone, and topics that need a token now."""
-    head = {one.model.topic: one for one in pairs.head.realtime.values()}
+    """Yield removed topics, events and fields, and topics that need a token now."""
+    head = {resource.model.topic: resource for resource in pairs.head.realtime.values()}
     for base in pairs.base.realtime.values():
         now = head.get(base.model.topic)
         if now is None:
@@ -127,18 +142,18 @@ def find_topic_breaks(pairs: Pairs) -> Iterator[Finding]:
 
 
 def _event_breaks(pairs: Pairs, base: Topic, head: Topic) -> Iterator[Finding]:
-    after = {one.event: one.schema for one in messages(pairs.head, head)}
-    for one in messages(pairs.base, base):
-        if one.event not in after:
-            message = f"the event '{one.event}' is gone"
+    after = {sent.event: sent.schema for sent in messages(pairs.head, head)}
+    for sent in messages(pairs.base, base):
+        if sent.event not in after:
+            message = f"the event '{sent.event}' is gone"
             yield finding("topic-removed", _subject(base), message, head.place("events"))
             continue
-        for code, message in schema_breaks(one.schema, after[one.event]):
+        for code, message in schema_breaks(sent.schema, after[sent.event]):
             in_rows = head.model.rows is not None
             place = head.place("rows", "select") if in_rows else head.place(
-                "events", one.event, key=True
+                "events", sent.event, key=True
             )  # fmt: skip
-            yield finding(code, _subject(base), f"{one.event}: {message}", place)
+            yield finding(code, _subject(base), f"{sent.event}: {message}", place)
 
 
 def _subject(topic: Topic) -> str:

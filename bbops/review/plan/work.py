@@ -1,4 +1,4 @@
-"""Say what becomes of jobs: which finish on old code, which are held, and when tasks run next."""
+"""Find the effects on jobs: which finish on old code, which are held, and when tasks run next."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bbops.base.diagnostics import Place
 from bbops.compiler.check import CheckedProject
 from bbops.compiler.compile.row_events import find_row_events
 from bbops.compiler.compile.work import find_works, read_code
-from bbops.database.sqlite.trial import Trial
+from bbops.database.sqlite.trial import TrialDatabase
 from bbops.database.sqlite.violations import compile_error
 from bbops.language.project import Resource
 from bbops.language.resources.task import Task
@@ -31,17 +31,17 @@ _TICKS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class WorkChange:
-    """What a change does to the jobs of one trigger, task or function.
+    """The effect of a change on the jobs of one trigger, task or function.
 
     Attributes:
-        code: as docs/plans.md explains it.
+        code: a code of docs/plans.md.
         work: its name, for example `triggers/order-paid`.
-        message: what is the matter, without the name.
-        begun: jobs that have begun and not ended; null where nobody has looked.
-        waiting: jobs that have not begun; null where nobody has looked.
-        ticks: when a task runs next, in UTC; empty where nobody said what time it is.
+        message: the description of the effect, without the name.
+        begun: jobs that have begun and not ended; null if they were not counted.
+        waiting: jobs that have not begun; null if they were not counted.
+        ticks: the next runs of a task, in UTC; empty if the time was not given.
         table: the table of the SQL trigger; empty for other changes.
-        file: in the new project, or in the old one where the new one has nothing to show.
+        file: the file in the new project, or in the old one if the new one has none.
     """
 
     code: str
@@ -57,38 +57,40 @@ class WorkChange:
 
     @property
     def is_moot(self) -> bool:
-        """Whether it would concern jobs, and somebody has looked: there are none."""
+        """Whether it concerns jobs, and a count has found none."""
         return self.code == STRANDED and self.begun == 0
 
 
 JobCounts = Mapping[str, tuple[int, int]]
-"""By the name of a work: jobs that have begun, and jobs that wait."""
+"""By the name of a work: started jobs, and waiting jobs."""
 
 
 def find_work(pairs: Pairs, now: int | None = None) -> tuple[WorkChange, ...]:
-    """Return what becomes of jobs.
+    """Return the effects on jobs.
 
     Args:
-        now: the time in milliseconds since 1970, to say when tasks run next.
+        now: the time in milliseconds since 1970, for the next runs of tasks.
     """
     found = [*_of_works(pairs), *_of_tasks(pairs, now), *_of_tables(pairs)]
     rank = {code: number for number, code in enumerate(CODES)}
-    return tuple(sorted(found, key=lambda one: (rank[one.code], one.work)))
+    return tuple(sorted(found, key=lambda change: (rank[change.code], change.work)))
 
 
 def count_jobs(found: Iterable[WorkChange], counts: JobCounts) -> tuple[WorkChange, ...]:
-    """Return the changes with the numbers of jobs that there are."""
+    """Return the changes with the current numbers of jobs."""
     none = 0, 0
     return tuple(
-        replace(one, begun=counts.get(one.work, none)[0], waiting=counts.get(one.work, none)[1])
-        for one in found
+        replace(
+            change, begun=counts.get(change.work, none)[0], waiting=counts.get(change.work, none)[1]
+        )
+        for change in found
     )
 
 
 def refuse_triggers(
     found: Iterable[WorkChange], refused: Mapping[str, str]
 ) -> tuple[WorkChange, ...]:
-    """Return the changes, with those whose SQL trigger the database does not allow.
+    """Return the changes, with the SQL triggers that the database does not allow.
 
     Args:
         found: the changes.
@@ -97,32 +99,32 @@ def refuse_triggers(
     changes = tuple(found)
     return changes + tuple(
         replace(
-            one, code=REFUSED, cure=f"as the owner of the table: {refused[one.table]}",
-            message=f"the database role may not create an SQL trigger on table '{one.table}'",
-        ) for one in changes if one.code == COST and one.table in refused
+            change, code=REFUSED, cure=f"as the owner of the table: {refused[change.table]}",
+            message=f"the database role may not create an SQL trigger on table '{change.table}'",
+        ) for change in changes if change.code == COST and change.table in refused
     )  # fmt: skip
 
 
 # ---- code
 def _of_works(pairs: Pairs) -> Iterator[WorkChange]:
     base, head = find_works(pairs.base), find_works(pairs.head)
-    renamed = {old: one for one in head.values() if (old := _old_name(one))}
-    for name, one in base.items():
+    renamed = {old: resource for resource in head.values() if (old := _old_name(resource))}
+    for name, resource in base.items():
         new = head.get(name) or renamed.get(name)
         if new is None:
             message = "was removed: jobs that have begun finish, the others are held"
-            yield _change("work-removed", name, message, Place(one.file))
-        elif _is_same(pairs, _function(one), _function(new)):
+            yield _change("work-removed", name, message, Place(resource.file))
+        elif _is_same(pairs, _function(resource), _function(new)):
             continue
         else:
             file = pairs.head.functions[_function(new)].file
             message = "runs other code: jobs that have begun finish on the old code"
             yield _change("work-changed", name, message, Place(file))
-        yield from _stranded(pairs, name, _function(one))
+        yield from _stranded(pairs, name, _function(resource))
 
 
 def _old_name(of: Resource[Any]) -> str:
-    """Return the name that a trigger or task says it had; empty without one."""
+    """Return the old name that a trigger or task declares; empty without one."""
     old = getattr(of.model, "renamed_from", None)
     return f"{of.kind}s/{old}" if old else ""
 
@@ -132,7 +134,7 @@ def _function(of: Resource[Any]) -> str:
 
 
 def _is_same(pairs: Pairs, old: str, new: str) -> bool:
-    """Return whether jobs run the same code; compiled only where files differ."""
+    """Return whether jobs run the same code; compiled only if files differ."""
     if _files(pairs.base, old) == _files(pairs.head, new) and not _differs(pairs):
         return True
     before, after = read_code(pairs.base, old, SQLITE), read_code(pairs.head, new, SQLITE)
@@ -140,7 +142,7 @@ def _is_same(pairs: Pairs, old: str, new: str) -> bool:
 
 
 def _files(project: CheckedProject, function: str) -> set[tuple[str, str]]:
-    """Return the files that a function is made of, with their content."""
+    """Return the files of a function, with their content."""
     found, wanted = set[tuple[str, str]](), [function]
     while wanted:
         one = project.functions[wanted.pop()]
@@ -151,8 +153,8 @@ def _files(project: CheckedProject, function: str) -> set[tuple[str, str]]:
 
 
 def _differs(pairs: Pairs) -> bool:
-    """Return whether something differs that code is compiled from beside functions."""
-    tables = [{one.file: one.blob for one in side.tables.values()} for side in _sides(pairs)]
+    """Return whether compiled code differs in anything but functions."""
+    tables = [{table.file: table.blob for table in side.tables.values()} for side in _sides(pairs)]
     settings = [side.settings.blob for side in _sides(pairs)]
     return tables[0] != tables[1] or settings[0] != settings[1]
 
@@ -162,10 +164,10 @@ def _sides(pairs: Pairs) -> tuple[CheckedProject, CheckedProject]:
 
 
 def _stranded(pairs: Pairs, name: str, function: str) -> Iterator[WorkChange]:
-    """Yield what keeps old code from running on the new tables."""
+    """Yield the reasons that prevent old code from running on the new tables."""
     statements = read_code(pairs.base, function, SQLITE).statements
     before, after = pairs.base.stored_tables, pairs.head.stored_tables
-    with closing(Trial(before)) as old, closing(Trial(after)) as new:
+    with closing(TrialDatabase(before)) as old, closing(TrialDatabase(after)) as new:
         for sql in statements:
             why = compile_error(new.connection, sql)
             if why and not compile_error(old.connection, sql):
@@ -210,7 +212,7 @@ def _of_tables(pairs: Pairs) -> Iterator[WorkChange]:
 
 
 def _listeners(project: CheckedProject, table: str) -> Iterator[tuple[str, Place]]:
-    """Yield what waits for changed rows of a table: triggers, then topics, each with its place."""
+    """Yield the subscribers to a table's changed rows: triggers, then topics, with their places."""
     for trigger in project.triggers.values():
         if trigger.model.database is not None and trigger.model.database.table == table:
             yield f"triggers/{trigger.name}", trigger.place("database")

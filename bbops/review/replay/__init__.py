@@ -1,1 +1,1 @@
-"""Ask again what was asked before, and see which answers would be others."""
+"""Send recorded requests again, and compare the responses."""

@@ -1,4 +1,4 @@
-"""Say how an answer differs from the one that was recorded."""
+"""Compare a response with the recorded one."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from bbops.runtime.flow.masking import MASK, mask_text, mask_value
 from bbops.runtime.http.exchanges import MOST_READ_BYTES, TOO_LONG
 
 MOST_DIFFERENCES: Final = 20
-"""Of one answer that are told."""
+"""The most reported differences of one response."""
 MISSING: Final = "(nothing)"
 _MOST_SHOWN: Final = 60
 
 _decode = msgspec.json.Decoder().decode
 
 
-class Difference(NamedTuple):
-    """What stood at a place of the answer, and what stands there now; both as text.
+class ReplayDifference(NamedTuple):
+    """The old and the new value at a place of the response; both as text.
 
-    `at` is a JSON pointer (RFC 6901), or `status`; empty for all of a body that is no JSON.
+    `at` is a JSON pointer (RFC 6901), or `status`; empty for the whole body if it is not JSON.
     """
 
     at: str
@@ -34,25 +34,27 @@ class Difference(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """An answer as it came."""
+    """A response as it came."""
 
     status: int
     body: bytes
 
 
-def compare(recorded: Recorded, sent: Sent) -> list[Difference]:
-    """Return the differences; what was recorded without its secret equals any value."""
+def compare(recorded: Recorded, sent: Sent) -> list[ReplayDifference]:
+    """Return the differences; a value that was recorded without its secret equals any value."""
     found = []
     if recorded.status != sent.status:
-        found.append(Difference("status", str(recorded.status), str(sent.status)))
+        found.append(ReplayDifference("status", str(recorded.status), str(sent.status)))
     if sha256(sent.body[: MOST_READ_BYTES + 1]).hexdigest()[:16] != recorded.digest:
         found += _bodies(recorded.output, sent.body)
     return found[:MOST_DIFFERENCES]
 
 
-def _bodies(before: str, now: bytes) -> Iterator[Difference]:
+def _bodies(before: str, now: bytes) -> Iterator[ReplayDifference]:
     if before.endswith(TOO_LONG):
-        yield Difference("", _shown(before), _shown(mask_text(now.decode("utf-8", "replace"))))
+        yield ReplayDifference(
+            "", _shown(before), _shown(mask_text(now.decode("utf-8", "replace")))
+        )
         return
     try:
         old = _decode(before) if before else MISSING
@@ -60,12 +62,12 @@ def _bodies(before: str, now: bytes) -> Iterator[Difference]:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         text = mask_text(now.decode("utf-8", "replace"))
         if text != before:
-            yield Difference("", _shown(before), _shown(text))
+            yield ReplayDifference("", _shown(before), _shown(text))
         return
     yield from _values(old, new, "")
 
 
-def _values(old: Any, new: Any, at: str) -> Iterator[Difference]:
+def _values(old: Any, new: Any, at: str) -> Iterator[ReplayDifference]:
     if old == MASK or (old == new and type(old) is type(new)):
         return
     if type(old) is type(new) is dict:
@@ -74,10 +76,10 @@ def _values(old: Any, new: Any, at: str) -> Iterator[Difference]:
             yield from _values(old.get(name, MISSING), new.get(name, MISSING), f"{at}/{part}")
     elif type(old) is type(new) is list:
         for place in range(max(len(old), len(new))):
-            before, now = (one[place] if place < len(one) else MISSING for one in (old, new))
+            before, now = (side[place] if place < len(side) else MISSING for side in (old, new))
             yield from _values(before, now, f"{at}/{place}")
     else:
-        yield Difference(at, _shown(old), _shown(new))
+        yield ReplayDifference(at, _shown(old), _shown(new))
 
 
 def _shown(value: Any) -> str:

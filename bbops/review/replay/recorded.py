@@ -1,4 +1,4 @@
-"""Which recorded requests can be asked again, and as what."""
+"""The recorded requests that can be sent again, and their new form."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ _NOT_SENT: Final = frozenset({
     "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "x-forwarded-for",
     "x-forwarded-proto",
 })  # fmt: skip
-"""Headers of one connection, and one that asks for no answer."""
+"""Headers of one connection, and headers that suppress the response."""
 _NOT_MODIFIED: Final = 304
 _MOST_TARGET: Final = 32 << 10
 _NEEDED: Final = frozenset({"authorization", "cookie", "x-api-key"})
-"""Headers without which a request is another one."""
+"""Headers that change the meaning of a request."""
 
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """A request of the history, and the answer that it had.
+    """A request of the history, and its response.
 
     Attributes:
-        method: of the request.
-        target: path and query as they are sent.
-        headers: of the request, without those of its connection and without secrets.
-        body: what was sent with it.
-        status: of the answer.
-        output: the answer without its secrets; the rest is missing where it ends with TOO_LONG.
-        digest: of the answer as it was, see `bbops.runtime.http.exchanges`.
-        obstacle: why it cannot be asked again; empty where it can.
-        route: that answered it, as its endpoint has it.
+        method: the method.
+        target: the path and query as they are sent.
+        headers: the request's headers, without headers of its connection and without secrets.
+        body: the request's body.
+        status: the status of the response.
+        output: the response without its secrets; cut off if it ends with TOO_LONG.
+        digest: the hash of the original response, see `bbops.runtime.http.exchanges`.
+        obstacle: why it cannot be sent again; empty if it can.
+        route: the route that answered it, as in its endpoint.
     """
 
     method: str
@@ -54,17 +54,17 @@ class Recorded:
 def choose(
     requests: Iterable[Mapping[str, Any]], given: Mapping[str, str], *, writes: bool
 ) -> Iterator[Recorded]:  # fmt: skip
-    """Yield what can be asked again, the newest of equal requests, in the order they came.
+    """Yield the requests to send again, the newest of equal ones, in their original order.
 
     Args:
-        requests: of the history, the oldest first.
+        requests: the requests of the history, oldest first.
         given: headers that the user adds, names in lower case.
-        writes: whether requests that change something are among them.
+        writes: whether to include requests that change data.
     """
     newest: dict[tuple[str, str, str], Recorded] = {}
-    for one in requests:
-        if one.get("exchange") and (writes or one["method"] in SAFE_METHODS):
-            found = _read(one, given)
+    for request in requests:
+        if request.get("exchange") and (writes or request["method"] in SAFE_METHODS):
+            found = _read(request, given)
             key = found.method, found.target, found.body
             newest.pop(key, None)
             newest[key] = found

@@ -1,4 +1,4 @@
-"""Ask an API what was asked before, or one thing more."""
+"""Send recorded requests to an API again, or a single new one."""
 
 from __future__ import annotations
 
@@ -11,39 +11,39 @@ import httpx
 
 from bbops.base.addresses import is_https
 from bbops.base.errors import ServerError
-from bbops.review.replay.comparing import Difference, Sent, compare
+from bbops.review.replay.comparing import ReplayDifference, Sent, compare
 from bbops.review.replay.recorded import Recorded
 from bbops.runtime.http.exchanges import MOST_READ_BYTES, join_stream
 from bbops.runtime.http.sent_events import STREAM
 
 TIMEOUT_SECONDS: Final = 40.0
 WAKING_SECONDS: Final = 60.0
-"""How long a draft that sleeps is waited for."""
+"""The longest wait for a sleeping draft."""
 
 
 def replay(
     url: str, recorded: Iterable[Recorded], headers: Mapping[str, str],
     *, timeout_seconds: float = TIMEOUT_SECONDS,
-) -> Iterator[tuple[Recorded, list[Difference]]]:  # fmt: skip
-    """Yield each request that can be asked, with what is different in its answer now.
+) -> Iterator[tuple[Recorded, list[ReplayDifference]]]:  # fmt: skip
+    """Yield each request that can be sent, with the differences of its new response.
 
     Args:
-        url: of the API; paths stand behind it.
-        recorded: what to ask, in this order.
-        headers: what lets into it.
-        timeout_seconds: for each read of an answer, of which no more is read than is compared.
+        url: the address of the API; paths are appended.
+        recorded: the requests, in this order.
+        headers: headers that authenticate the requests.
+        timeout_seconds: the limit of each read; only the compared part of a response is read.
 
     Raises:
-        ServerError: nobody answers there.
+        ServerError: the server does not respond.
     """
     given = {"accept-encoding": "identity", **headers}
     with httpx.Client(
         timeout=timeout_seconds, headers=given, trust_env=False, verify=is_https(url)
     ) as client:
         client.headers.pop("accept", None)
-        for one in recorded:
-            if not one.obstacle:
-                yield one, compare(one, _ask(client, url, one))
+        for request in recorded:
+            if not request.obstacle:
+                yield request, compare(request, _ask(client, url, request))
 
 
 class Reply(NamedTuple):
@@ -105,19 +105,19 @@ async def _read_most(response: httpx.Response, read: bytearray, max_bytes: int) 
     return False
 
 
-def _ask(client: httpx.Client, url: str, one: Recorded) -> Sent:
+def _ask(client: httpx.Client, url: str, request: Recorded) -> Sent:
     until = time.monotonic() + WAKING_SECONDS
     while True:
         try:
             with client.stream(
-                one.method, url.rstrip("/") + one.target, headers=_encode(one.headers),
-                content=one.body.encode() or None,
+                request.method, url.rstrip("/") + request.target, headers=_encode(request.headers),
+                content=request.body.encode() or None,
             ) as answer:  # fmt: skip
                 body = _read(answer)
         except httpx.RequestError as error:
             reason = str(error) or type(error).__name__
             raise ServerError(f"cannot reach '{url}': {reason}") from None
-        is_waking = answer.status_code == httpx.codes.SERVICE_UNAVAILABLE != one.status
+        is_waking = answer.status_code == httpx.codes.SERVICE_UNAVAILABLE != request.status
         if not (is_waking and "retry-after" in answer.headers and time.monotonic() < until):
             is_stream = answer.headers.get("content-type", "").startswith(STREAM)
             return Sent(answer.status_code, join_stream(body) if is_stream else body)
@@ -129,7 +129,7 @@ def _encode(headers: Mapping[str, str]) -> dict[bytes, bytes]:
 
 
 def _read(answer: httpx.Response) -> bytes:
-    """Return as much of an answer as is compared: nobody says how long it is."""
+    """Return the compared part of a response, whose length is unknown."""
     body = bytearray()
     for part in answer.iter_raw():
         body += part

@@ -14,7 +14,7 @@ import click
 from bbops.base.console import say, show
 from bbops.base.errors import BbopsError
 from bbops.base.render import printable
-from bbops.database.files.by_hand import Answer, ByHand
+from bbops.database.files.by_hand import ByHand, StatementResult
 
 TABLES = "SELECT name FROM pragma_table_list WHERE schema = 'main' AND name NOT LIKE 'sqlite%'"
 """The statement behind `.tables`."""
@@ -57,7 +57,7 @@ def statements(lines: Iterator[str] | TextIO) -> Iterator[str]:
         yield text
 
 
-def print_answer(answer: Answer, *, as_json: bool) -> None:
+def print_answer(answer: StatementResult, *, as_json: bool) -> None:
     """Print rows as a table, or all as one line of JSON."""
     if as_json:
         click.echo(json.dumps(_told(answer), ensure_ascii=False))
@@ -95,7 +95,7 @@ def _ask() -> str | None:
             return text
 
 
-def _told(answer: Answer) -> dict[str, Any]:
+def _told(answer: StatementResult) -> dict[str, Any]:
     return {
         "columns": answer.columns,
         "rows": [[_plain(value) for value in row] for row in answer.rows],
@@ -118,7 +118,7 @@ def _style(value: Any) -> str:
     return "dim" if value is None else ""
 
 
-def _summary(answer: Answer) -> str:
+def _summary(answer: StatementResult) -> str:
     if answer.is_cut:
         return click.style(f"the first {len(answer.rows):,} rows; --limit N shows more", dim=True)
     count = len(answer.rows) if answer.columns and not answer.changed else answer.changed

@@ -1,4 +1,4 @@
-"""The part of a client in Python that no project changes: sessions, requests, failures."""
+"""The fixed part of a client in Python: sessions, requests and failures."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STREAM_TIMEOUT = httpx.Timeout(30.0, read=60.0).as_dict()
 
 
 class ApiError(Exception):
-    """A call failed. `code` is for programs, and empty where the project's answer has none."""
+    """A call failed. `code` is for programs, and empty if the project's answer has none."""
 
     def __init__(self, operation: str, response: httpx.Response) -> None:
         self.operation, self.status = operation, response.status_code
@@ -41,19 +41,19 @@ class InvalidRequest(ApiError):
 
 
 class Unauthorized(ApiError):
-    """401: nobody is signed in, or the session has ended."""
+    """401: the user is not signed in, or the session has ended."""
 
 
 class Forbidden(ApiError):
-    """403: who is signed in may not do this."""
+    """403: the signed-in user may not do this."""
 
 
 class NotFound(ApiError):
-    """404: it is not there."""
+    """404: the resource does not exist."""
 
 
 class Conflict(ApiError):
-    """409: it does not go together with what is there."""
+    """409: the request conflicts with existing data."""
 
 
 class RateLimited(ApiError):
@@ -72,7 +72,7 @@ _ERRORS: dict[int, type[ApiError]] = {
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Who is signed in; give them to another connection to go on there."""
+    """The tokens of a signed-in user; give them to another connection to continue there."""
 
     token: str
     refresh_token: str | None = None
@@ -80,7 +80,7 @@ class Tokens:
 
 @dataclass(frozen=True, slots=True)
 class _Call:
-    """One call of the contract, and what this one is sent with."""
+    """One call of the contract, with its arguments."""
 
     id: str
     method: str
@@ -98,7 +98,7 @@ class _Call:
 
 @dataclass(frozen=True, slots=True)
 class _Session:
-    """How people sign in, as the contract says it."""
+    """The session calls of the contract."""
 
     starts: tuple[str, ...]
     refresh: _Call | None
@@ -111,7 +111,7 @@ class _Session:
 
 
 class _State:
-    """Who is signed in, and how requests are written and answers read: no I/O."""
+    """The signed-in user, and the conversion of requests and answers: no I/O."""
 
     def __init__(self, tokens: Tokens | None, api_key: str | None) -> None:
         self.tokens, self.api_key = tokens, api_key
@@ -131,14 +131,14 @@ class _State:
             sent["files"] = _form(call.body)
         elif call.body is not None:
             sent["json"] = call.body
-        query = [one for name, value in call.query.items() for one in _texts(call, name, value)]
+        query = [text for name, value in call.query.items() for text in _texts(call, name, value)]
         found: httpx.Request = client.build_request(
             call.method, _path(call), params=query or None, headers=headers, **sent
         )
         return found
 
     def refresh(self, used: Tokens | None) -> _Call | None:
-        """Return the call that gives a new token; None where there is no way."""
+        """Return the call that gets a new token; None if that is not possible."""
         if _SESSION.refresh is None:
             return None
         if used is not None and used.refresh_token:
@@ -151,10 +151,10 @@ class _State:
         return _Call(one.id, one.method, one.path, body=body)
 
     def read(self, call: _Call, response: httpx.Response) -> Any:
-        """Return what a call gives.
+        """Return the result of a call.
 
         Raises:
-            ApiError: it failed.
+            ApiError: the call failed.
         """
         if not response.is_success:
             default = ServerError if response.status_code >= 500 else ApiError
@@ -175,25 +175,25 @@ class _State:
             self.tokens = Tokens(token, refresh if isinstance(refresh, str) else kept)
 
     def is_over(self, response: httpx.Response) -> bool:
-        """Return whether a failed refresh says that the session has ended."""
+        """Return whether a failed refresh means that the session has ended."""
         return response.status_code < 500 and response.status_code != 429
 
 
 class Connection:
-    """A connection to the project: who is signed in, and how calls are sent. For threads."""
+    """A connection to the project: the signed-in user, and the sending of calls. For threads."""
 
     def __init__(
         self, base_url: str = "", *, tokens: Tokens | None = None,
         api_key: str | None = None, timeout_seconds: float = 30.0,
         http: httpx.Client | None = None,
     ) -> None:  # fmt: skip
-        """Connect to `https://api.example.com`; `http` is used instead of a client of its own."""
+        """Connect to `https://api.example.com`; `http` replaces the connection's own client."""
         self._http = http or httpx.Client(base_url=_address(base_url), timeout=timeout_seconds)
         self._state, self._lock = _State(tokens, api_key), threading.Lock()
 
     @property
     def tokens(self) -> Tokens | None:
-        """Who is signed in; None by cookie, and where nobody is."""
+        """The tokens of the signed-in user; None by cookie, and without a user."""
         return self._state.tokens
 
     @tokens.setter
@@ -201,11 +201,11 @@ class Connection:
         self._state.tokens = tokens
 
     def sign_in(self, token: str, refresh_token: str | None = None) -> None:
-        """Go on with a token that came another way than by the session's own calls."""
+        """Continue with a token from another source than the session's own calls."""
         self._state.tokens = Tokens(token, refresh_token)
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         self._http.close()
 
     def __enter__(self) -> Self:
@@ -224,7 +224,7 @@ class Connection:
 
     @contextmanager
     def open(self, call: _Call) -> Iterator[httpx.Response]:
-        """Send a call whose answer goes on; the functions of `Topics` do."""
+        """Send a call with a streamed answer; the functions of `Topics` do."""
         used = self._state.tokens
         response = self._send(call, used, stream=True)
         if response.status_code == 401 and call.token and self._refresh(used):
@@ -267,13 +267,13 @@ class AsyncConnection:
         api_key: str | None = None, timeout_seconds: float = 30.0,
         http: httpx.AsyncClient | None = None,
     ) -> None:  # fmt: skip
-        """Connect to `https://api.example.com`; `http` is used instead of a client of its own."""
+        """Connect to `https://api.example.com`; `http` replaces the connection's own client."""
         self._http = http or httpx.AsyncClient(base_url=_address(base_url), timeout=timeout_seconds)
         self._state, self._lock = _State(tokens, api_key), asyncio.Lock()
 
     @property
     def tokens(self) -> Tokens | None:
-        """Who is signed in; None by cookie, and where nobody is."""
+        """The tokens of the signed-in user; None by cookie, and without a user."""
         return self._state.tokens
 
     @tokens.setter
@@ -281,11 +281,11 @@ class AsyncConnection:
         self._state.tokens = tokens
 
     def sign_in(self, token: str, refresh_token: str | None = None) -> None:
-        """Go on with a token that came another way than by the session's own calls."""
+        """Continue with a token from another source than the session's own calls."""
         self._state.tokens = Tokens(token, refresh_token)
 
     async def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         await self._http.aclose()
 
     async def __aenter__(self) -> Self:
@@ -304,7 +304,7 @@ class AsyncConnection:
 
     @asynccontextmanager
     async def open(self, call: _Call) -> AsyncIterator[httpx.Response]:
-        """Send a call whose answer goes on; the functions of `AsyncTopics` do."""
+        """Send a call with a streamed answer; the functions of `AsyncTopics` do."""
         used = self._state.tokens
         response = await self._send(call, used, stream=True)
         if response.status_code == 401 and call.token and await self._refresh(used):
@@ -358,12 +358,14 @@ def _path(call: _Call) -> str:
 
 
 def _texts(call: _Call, name: str, value: Any) -> Iterator[tuple[str, str]]:
-    """Yield what a parameter sends; fields of one that has fields by names in brackets."""
+    """Yield the name and text of each value of a parameter; its fields are names in brackets."""
     is_deep = name in call.deep and isinstance(value, Mapping)
-    given = {f"{name}[{field}]": one for field, one in value.items()} if is_deep else {name: value}
+    given = (
+        {f"{name}[{field}]": item for field, item in value.items()} if is_deep else {name: value}
+    )
     for sent, each in given.items():
         every = each if isinstance(each, list | tuple) else [each]
-        yield from ((sent, _text(one)) for one in every if one is not None)
+        yield from ((sent, _text(item)) for item in every if item is not None)
 
 
 def _text(value: object) -> str:
@@ -371,16 +373,16 @@ def _text(value: object) -> str:
 
 
 def _form(body: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Return the parts of a form; a text is a part without the name of a file."""
+    """Return the parts of a form; a text is a part without a file name."""
     parts: list[tuple[str, Any]] = []
     for name, value in body.items():
-        for one in value if isinstance(value, list) else [value]:
-            if isinstance(one, bytes):
-                parts.append((name, (name, one)))
-            elif isinstance(one, tuple) or hasattr(one, "read"):
-                parts.append((name, one))
-            elif one is not None:
-                parts.append((name, (None, _text(one))))
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, bytes):
+                parts.append((name, (name, item)))
+            elif isinstance(item, tuple) or hasattr(item, "read"):
+                parts.append((name, item))
+            elif item is not None:
+                parts.append((name, (None, _text(item))))
     return parts
 
 
@@ -393,5 +395,5 @@ def _body(response: httpx.Response) -> Any:
     return response.text if kind.startswith("text/") else response.content
 
 
-# ---- what follows is of one project, written from its contract
+# ---- the rest is specific to one project, written from its contract
 _SESSION = _Session((), None, None, "token", "refreshToken", "Bearer", False, None)  # noqa: FBT003

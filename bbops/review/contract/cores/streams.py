@@ -1,4 +1,4 @@
-"""The part of a client in Python that reads answers which go on, as server-sent events."""
+"""The part of a client in Python that reads streamed answers, as server-sent events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import httpx
 
 from bbops.review.contract.cores.client import AsyncConnection, Connection, ServerError, _Call
 
-# ---- what follows is in clients of projects with such answers
+# ---- the rest is only in clients of projects with streamed answers
 _CUT_OFF = {"code": "cutOff", "message": "the answer ended in the middle"}
 
 
@@ -28,7 +28,7 @@ class _Events:
         return not kind.startswith("text/event-stream")
 
     def feed(self, text: str) -> Iterator[Any]:
-        """Yield the events that are whole now."""
+        """Yield the complete events so far."""
         *lines, self._text = (self._text + text).split("\n")
         for line in lines:
             name, _, value = line.partition(": ")
@@ -42,7 +42,7 @@ class _Events:
                 yield {"event": self._event, "data": data}
 
     def failure(self, error: Any) -> ServerError:
-        """Return the error of an answer that broke off."""
+        """Return the error of an interrupted answer."""
         response, name = self._response, "x-request-id"
         headers = {name: response.headers[name]} if name in response.headers else {}
         told = httpx.Response(response.status_code, headers=headers, json={"error": error})
@@ -71,8 +71,8 @@ async def _stream_async(connection: AsyncConnection, call: _Call) -> AsyncIterat
             yield {"event": "done", "data": connection._state.read(call, response)}  # noqa: SLF001
             return
         async for text in response.aiter_text():
-            for one in events.feed(text):
-                yield one
+            for event in events.feed(text):
+                yield event
             if events.is_over:
                 return
         raise events.failure(_CUT_OFF)

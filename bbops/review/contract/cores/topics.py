@@ -14,7 +14,7 @@ import httpx
 
 from bbops.review.contract.cores.client import ApiError, AsyncConnection, Connection, _Call
 
-# ---- what follows is in clients of projects with topics
+# ---- the rest is only in clients of projects with topics
 _LONGEST_PAUSE_SECONDS = 20.0
 _MOST_CHARACTERS = 1 << 20
 

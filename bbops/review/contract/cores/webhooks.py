@@ -11,7 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# ---- what follows is in clients of projects with webhooks
+# ---- the rest is only in clients of projects with webhooks
 _TOLERANCE_SECONDS = 300
 
 

@@ -1,4 +1,4 @@
-"""A plan as the comment of a proposal. Whatever a project says, it stays text in its cell."""
+"""A plan as the comment of a proposal. Any text of a project stays text in its cell."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from bbops.review.plan.plan import Plan
 from bbops.review.plan.render import phrases
 
 MARK = "<!-- bbops plan -->"
-"""Begins the comment, so that the next plan of a proposal can take its place."""
+"""Begins the comment, so that the next plan of a proposal can replace it."""
 
 MOST = 60_000
-"""Characters; GitHub takes 65,536."""
+"""The most characters; GitHub accepts 65,536."""
 
 _ROWS = (1000, 500, 300, 200, 150, 100, 70, 50, 30, 10, 3, 1)
 _CELL = 400
 _SPECIAL = re.compile(r"[\\`*_\[\]~|$]")
 _INVISIBLE = "&#8203;"
-# What a forge makes a link or a mention of: @name, #12, !12, GH-12, an address.
+# Texts that a forge turns into a link or a mention: @name, #12, !12, GH-12, an address.
 _LINKS = re.compile(
     r"(?<=@)|(?<=[#!])(?=\d)|(?<=GH-)(?=\d)|(?<=:)(?=//)|(?<=www)(?=\.)", re.IGNORECASE
 )
@@ -39,7 +39,7 @@ def render_markdown(document: Document) -> str:
 
 
 def escape(text: str) -> str:
-    """Return text that shows as it is: no markup, no cell's end, no link and no mention.
+    """Return text that is shown literally: without markup, cell ends, links and mentions.
 
     A line of a comment that begins with `/` would be a command of GitLab, such as `/merge`.
     """
@@ -89,11 +89,16 @@ def _findings(title: str, found: Sequence[Finding], rows: int) -> Iterator[str]:
         return
     yield f"#### {title}"
     listed = [
-        (code(one.subject), escape(one.message), code(f"{one.file}:{one.line}"), code(one.code))
-        for one in found
+        (
+            code(finding.subject),
+            escape(finding.message),
+            code(f"{finding.file}:{finding.line}"),
+            code(finding.code),
+        )
+        for finding in found
     ]
     yield _table(("what", "how", "where", "code"), listed, rows)
-    cures = dict.fromkeys((one.code, one.cure) for one in found)
+    cures = dict.fromkeys((finding.code, finding.cure) for finding in found)
     lines = "\n".join(f"- {code(name)}: {escape(cure)}" for name, cure in cures)
     yield f"<details><summary>where it was not intended</summary>\n\n{lines}\n\n</details>"
 
@@ -103,8 +108,9 @@ def _tables(plan: Plan, rows: int) -> Iterator[str]:
         return
     yield f"#### {phrases.DATA}"
     listed = [
-        (f"**{one.risk}**" if one.risk != "safe" else one.risk, escape(phrases.of_table(one)),
-         escape(one.cure if one.risk != "safe" else "")) for one in plan.tables
+        (f"**{table.risk}**" if table.risk != "safe" else table.risk,
+         escape(phrases.of_table(table)),
+         escape(table.cure if table.risk != "safe" else "")) for table in plan.tables
     ]  # fmt: skip
     yield _table(("", "change", "cure"), listed, rows)
     if not plan.looked and any(change.risk != "safe" for change in plan.tables):
@@ -116,8 +122,8 @@ def _work(plan: Plan, rows: int) -> Iterator[str]:
     if found:
         yield f"#### {phrases.JOBS}"
         listed = [
-            (code(one.work), escape(phrases.of_jobs(one)), code(f"{one.file}:{one.line}"),
-             code(one.code)) for one in found
+            (code(change.work), escape(phrases.of_jobs(change)),
+             code(f"{change.file}:{change.line}"), code(change.code)) for change in found
         ]  # fmt: skip
         yield _table(("whose", "what", "where", "code"), listed, rows)
 
@@ -125,18 +131,22 @@ def _work(plan: Plan, rows: int) -> Iterator[str]:
 def _routes(plan: Plan) -> list[Row]:
     return [
         (
-            code(phrases.SIGNS[one.verb]),
-            code(f"{one.method} {one.path}"),
-            escape(phrases.of_route(one)),
+            code(phrases.SIGNS[route.verb]),
+            code(f"{route.method} {route.path}"),
+            escape(phrases.of_route(route)),
         )
-        for one in plan.routes
+        for route in plan.routes
     ]
 
 
 def _files(plan: Plan) -> list[Row]:
     return [
-        (code(phrases.SIGNS[one.verb]), code(one.file), escape(phrases.of_resource(one)))
-        for one in plan.resources
+        (
+            code(phrases.SIGNS[resource.verb]),
+            code(resource.file),
+            escape(phrases.of_resource(resource)),
+        )
+        for resource in plan.resources
     ]
 
 

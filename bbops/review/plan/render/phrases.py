@@ -1,4 +1,4 @@
-"""The words that every form of a plan shares: what it comes to, and how one change is called."""
+"""The shared texts of all forms of a plan: its summary, and the names of changes."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ _SHORT = 12
 
 
 def summary(plan: Plan) -> str:
-    """Return what a plan comes to, the gravest first: `1 break, 2 losses of data, 3 routes`."""
+    """Return the summary of a plan, most severe first: `1 break, 2 losses of data, 3 routes`."""
     return ", ".join(_counts(plan)) or "nothing changes"
 
 
 def _counts(plan: Plan) -> Iterator[str]:
-    losses = sum(one.risk == "destructive" for one in plan.tables)
-    unknown = sum(one.risk == "depends" for one in plan.tables)
+    losses = sum(table.risk == "destructive" for table in plan.tables)
+    unknown = sum(table.risk == "depends" for table in plan.tables)
     if plan.verdict.refused:
         yield "refused"
     if plan.breaks:
@@ -47,7 +47,7 @@ def _counts(plan: Plan) -> Iterator[str]:
         yield "1 loss of data" if losses == 1 else f"{losses} losses of data"
     if unknown:
         yield f"{plural(unknown, 'change')} of data that rows decide on"
-    if stranded := sum(one.code == STRANDED for one in of_work(plan)):
+    if stranded := sum(change.code == STRANDED for change in of_work(plan)):
         yield f"jobs held in {plural(stranded, 'place')}"
     for word, changes in (("route", plan.routes), ("file", plan.resources)):
         if changes:
@@ -60,7 +60,7 @@ def between(document: Document) -> str:
 
 
 def revision(name: str) -> str:
-    """Return a revision as people call it."""
+    """Return a revision in a short form for people."""
     if name == "working-tree":
         return "this folder"
     branch, _, commit = name.rpartition(":")
@@ -71,7 +71,7 @@ def revision(name: str) -> str:
 
 
 def approvals(plan: Plan) -> str:
-    """Return what a review of it takes."""
+    """Return the requirements of its review."""
     verdict = plan.verdict
     if verdict.refused:
         return "cannot go live as it is"
@@ -84,7 +84,7 @@ def approvals(plan: Plan) -> str:
 
 
 def of_route(change: RouteChange) -> str:
-    """Return what is otherwise about a route, in a few words."""
+    """Return the changes of a route, in a few words."""
     if change.verb in {"added", "removed"}:
         return f"authentication {change.authentication}"
     was = [f"was {change.was}"] if change.was else []
@@ -92,7 +92,7 @@ def of_route(change: RouteChange) -> str:
 
 
 def of_resource(change: ResourceChange) -> str:
-    """Return what is otherwise about a file, in a few words."""
+    """Return the changes of a file, in a few words."""
     was = [f"was {change.was}"] if change.was else []
     return ", ".join([*was, *change.keys])
 
@@ -109,12 +109,12 @@ def of_table(change: TableChange) -> str:
 
 
 def of_work(plan: Plan) -> list[WorkChange]:
-    """Return what there is to say of jobs."""
-    return [one for one in plan.work if not one.is_moot]
+    """Return the effects on jobs that matter."""
+    return [change for change in plan.work if not change.is_moot]
 
 
 def of_jobs(change: WorkChange) -> str:
-    """Return what is the matter with jobs, with their numbers and the next times."""
+    """Return an effect on jobs, with their numbers and the next times."""
     said = change.message
     if change.begun or change.waiting:
         said += f" ({change.begun} begun, {change.waiting} waiting)"
@@ -122,14 +122,14 @@ def of_jobs(change: WorkChange) -> str:
 
 
 def needs(plan: Plan) -> Iterator[str]:
-    """Yield what has to be done or known before a plan goes live."""
+    """Yield the tasks and notes before a plan goes live."""
     for variable in plan.needs.env:
         secret = " (secret)" if variable.secret else ""
         state = "has no value" if plan.needs.known else "is new and has no default"
         yield f"env {variable.name}{secret} {state}: bbops env set {variable.name}"
     if plan.needs.env and not plan.needs.known:
         yield "not checked on a server whether these have values"
-    listed = {one.subject for one in plan.access}
+    listed = {finding.subject for finding in plan.access}
     for name in plan.needs.enabled:
         writes = "" if f"addon {name}" in listed else writing_steps(name)
         yield f"addon {name} is switched on; {writes}" if writes else f"addon {name} is switched on"

@@ -1,4 +1,4 @@
-"""A plan for a terminal: plain lines, at most 100 wide, what matters first."""
+"""A plan for a terminal: plain lines, at most 100 wide, most important first."""
 
 from __future__ import annotations
 
@@ -59,14 +59,15 @@ def _section(title: str, lines: Iterable[str], color: str | None = None) -> Line
 
 def _findings(found: Iterable[Finding]) -> Lines:
     yield from _by_code(
-        (one.code, f"{one.subject}: {one.message} ({one.file}:{one.line})") for one in found
+        (finding.code, f"{finding.subject}: {finding.message} ({finding.file}:{finding.line})")
+        for finding in found
     )
 
 
 def _work(plan: Plan) -> Lines:
     yield from _by_code(
-        (one.code, f"{one.work}: {phrases.of_jobs(one)} ({one.file}:{one.line})")
-        for one in phrases.of_work(plan)
+        (change.code, f"{change.work}: {phrases.of_jobs(change)} ({change.file}:{change.line})")
+        for change in phrases.of_work(plan)
     )
 
 
@@ -89,13 +90,15 @@ def _tables(plan: Plan) -> Lines:
 
 
 def _routes(plan: Plan) -> Lines:
-    titles = [f"{one.method} {one.path}" for one in plan.routes]
+    titles = [f"{route.method} {route.path}" for route in plan.routes]
     rows = zip(plan.routes, titles, strict=True)
-    yield from _rows((one.verb, title, phrases.of_route(one)) for one, title in rows)
+    yield from _rows((row.verb, title, phrases.of_route(row)) for row, title in rows)
 
 
 def _files(plan: Plan) -> Lines:
-    yield from _rows((one.verb, one.file, phrases.of_resource(one)) for one in plan.resources)
+    yield from _rows(
+        (resource.verb, resource.file, phrases.of_resource(resource)) for resource in plan.resources
+    )
 
 
 def _rows(rows: Iterable[tuple[str, str, str]]) -> Lines:
@@ -108,7 +111,7 @@ def _rows(rows: Iterable[tuple[str, str, str]]) -> Lines:
 
 
 def _wrapped(text: str, indent: str, *, hang: str = "", style: Callable[[str], str] = str) -> str:
-    """Return user text in lines of our width; what is longer than one line stays whole."""
+    """Return user text in lines of our width; a word longer than one line stays whole."""
     wrapped = textwrap.wrap(
         printable(text).replace("\n", " "), WIDTH, initial_indent=indent,
         subsequent_indent=indent + hang, break_long_words=False, break_on_hyphens=False,

@@ -15,7 +15,7 @@ from bbops.database.migrate import rollout
 from bbops.database.migrate.listening import refuse_triggers
 from bbops.database.migrate.looking import Looked, look
 from bbops.database.migrate.migrate import refusal
-from bbops.database.migrate.rollout_plan import Plan
+from bbops.database.migrate.rollout_plan import RolloutPlan
 from bbops.database.migrate.switch_time import refuse_long_switch
 from bbops.database.open import throw_away
 from bbops.database.schema.place import Place, read_place
@@ -111,7 +111,7 @@ class DatabaseHandlers:
         place, declared = read_place(request.database), self._find(request)
         await self._in_thread(refuse_long_switch, place, declared.tables)
         await self._in_thread(refuse_triggers, place, declared.row_events)
-        planned: Plan = await self._in_thread(self._plan, request)
+        planned: RolloutPlan = await self._in_thread(self._plan, request)
         if not planned.is_done and not planned.is_first:
             with throw_away(place) as stage:
                 await self._in_thread(rollout.rehearse, stage, planned)
@@ -124,7 +124,7 @@ class DatabaseHandlers:
             listens=planned.listening != Listening(declared.row_events),
         )
 
-    def _plan(self, request: RehearseMigration | ExpandTables) -> Plan:
+    def _plan(self, request: RehearseMigration | ExpandTables) -> RolloutPlan:
         planned = rollout.plan(read_place(request.database), self._find(request).tables)
         migration, state = planned.migration, Path(request.state)
         if migration.refused and migration.hash not in read_approved(state):

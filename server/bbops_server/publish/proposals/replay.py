@@ -13,7 +13,7 @@ from time import monotonic
 from typing import Any, Final
 
 from bbops.interfaces.answers import ChangedResponse, ChangedValue, ReplayResult
-from bbops.review.replay.comparing import Difference
+from bbops.review.replay.comparing import ReplayDifference
 from bbops.review.replay.recorded import Recorded, choose
 from bbops_server.data_plane.live.history import find
 
@@ -73,7 +73,7 @@ def _sample(requests: Sequence[Mapping[str, Any]]) -> Iterator[Recorded]:
             yield recorded
 
 
-def _describe(request: Recorded, differences: Sequence[Difference]) -> ChangedResponse:
+def _describe(request: Recorded, differences: Sequence[ReplayDifference]) -> ChangedResponse:
     now = next((int(each.now) for each in differences if each.at == "status"), request.status)
     places = tuple(
         ChangedValue(_cut(each.at), each.before, each.now)
