@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from bbops_server.forges.schemes import find_schemes
 from bbops_server.settings.forge_hook import FORGE_KINDS, ForgeKind
 
+pytestmark = pytest.mark.quick
+
 SECRET = "It's a Secret to Everybody"
 BODY = b"Hello, World!"
 OF_GITHUB = "757107ea0eb2509fc211221cce984b8a37570b6d7586c22c46f4379c8b043e17"

@@ -63,7 +63,7 @@ def test_request_without_the_signature_is_refused(
 ) -> None:
     url = f"{server.serving['control_url']}/hooks/shop"
     encoded = {name: value.encode() for name, value in {**PUSH, **headers}.items()}
-    answer = httpx.post(url, content=b"{}", headers=encoded)  # type: ignore[arg-type]
+    answer = httpx.post(url, content=b"{}", headers=encoded, timeout=60)  # type: ignore[arg-type]
     assert (answer.status_code, error(answer)) == (401, "the signature does not fit the body")
 
 
@@ -79,7 +79,7 @@ def test_project_without_a_forge_has_no_webhook(server: ForgeServer, name: str) 
 
 def test_missing_secret_is_named_in_the_log_alone(server: ForgeServer) -> None:
     url = f"{server.serving['control_url']}/hooks/blog"
-    answer = httpx.post(url, content=b"{}", headers={"x-gitlab-token": ""})
+    answer = httpx.post(url, content=b"{}", headers={"x-gitlab-token": ""}, timeout=60)
     assert answer.status_code == 503
     assert error(answer) == "the secret of this webhook is not set on the server"
 
@@ -97,4 +97,4 @@ def test_body_of_any_bytes_causes_a_fetch_and_nothing_else(server: ForgeServer) 
 
 def test_get_is_not_allowed(server: ForgeServer) -> None:
     url = f"{server.serving['control_url']}/hooks/shop"
-    assert httpx.get(url).status_code == 405
+    assert httpx.get(url, timeout=60).status_code == 405
