@@ -554,6 +554,32 @@ def test_preview_of_a_test_names_a_missing_user(
     assert ("The case has no signed-in user" in read_text(page)) is not is_saved
 
 
+@pytest.mark.parametrize("caller", [
+    {"user": {"email": "ada@example.com"}}, {"user": {"id": 7}}, {"login": LOGIN},
+])  # fmt: skip
+def test_result_names_the_signed_in_user(developer: PlaygroundBrowser, caller: Any) -> None:
+    assert developer.send("me", draft=DRAFT, **{"as": caller}).json()["user"] == "7"
+
+
+def test_test_of_a_request_by_email_signs_in_the_same_user(developer: PlaygroundBrowser) -> None:
+    form = {"as": "user", "user": "ada@example.com"}
+    sent = developer.submit(f"{PAGE}/me?in={DRAFT}", **form).text
+    assert '<input type="hidden" name="subject" value="7">' in sent
+    page = developer.submit(
+        f"{PAGE}/me?in={DRAFT}", do="test", status="200", response="{}", subject="7", **form
+    )
+    assert "userId" in read_text(page)
+    assert "The case is signed in as user 7" in read_text(page)
+
+
+def test_anonymous_request_has_no_user(developer: PlaygroundBrowser) -> None:
+    assert developer.send("hello", draft=DRAFT).json()["user"] == ""
+    page = developer.submit(
+        f"{PAGE}/me?in={DRAFT}", do="test", status="401", response="{}", subject="7"
+    )
+    assert "userId" not in read_text(page)
+
+
 def test_viewer_saves_no_test(viewer: PlaygroundBrowser) -> None:
     request = {"endpoint": "echo"}
     refused = viewer.call("playground/test", draft="x", request=request, expected={"status": 200})

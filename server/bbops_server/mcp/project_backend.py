@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -40,6 +41,7 @@ from bbops_server.mcp.requests import (
     Exchanged,
     Outgoing,
     find_head,
+    read_subject,
     send_to_draft,
     sign_in,
     wake,
@@ -185,13 +187,14 @@ class ServedBackend:
         if request.user is not None:  # the author of a draft's code can be any user of it
             await self._at.require(Permission.PUSH_DRAFT)
         drafts, draft = await wake(self._at, request.draft)
-        headers = tuple(request.headers.items())
+        headers, user = tuple(request.headers.items()), ""
         if request.user is not None:
             how = await self.run_operation(SIGN_IN, SignInParams(draft.commit))
             token = await sign_in(self._at, draft, request.user, how)
-            headers = (*headers, ("authorization", token))
+            headers, user = (*headers, ("authorization", token)), read_subject(token)
         outgoing = Outgoing(request.method, request.path, headers, request.body)
-        return await send_to_draft(drafts, draft, outgoing, is_traced=is_traced)
+        exchanged = await send_to_draft(drafts, draft, outgoing, is_traced=is_traced)
+        return dataclasses.replace(exchanged, user=user)
 
     # ---- proposals
     async def propose(self, draft: str, said: ProposalEdit) -> PullRequestDetail:

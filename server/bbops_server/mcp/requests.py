@@ -14,6 +14,8 @@ from time import perf_counter
 from typing import Final
 from urllib.parse import urlsplit
 
+import jwt
+
 from bbops.base.errors import BbopsError
 from bbops.interfaces.answers import DraftStatus
 from bbops.interfaces.mcp.project.preview_request import DraftSignIn
@@ -48,6 +50,7 @@ TOKEN_SECONDS: Final = 60.0
 _ATTEMPTS: Final = 10
 _WAIT_SECONDS: Final = 0.15
 _MAX_FOUND: Final = 20
+_MAX_SUBJECT: Final = 200
 _CLOCK_SECONDS: Final = 1.0
 """The history derives times from the monotonic clock of its process."""
 
@@ -74,6 +77,7 @@ class Exchanged:
         commit: the commit that has answered; empty if it is not known.
         failure, step: of a failed request: the error, and its file and line.
         spans: the trace of a traced request.
+        user: the id of the draft's user who has sent it; empty without one.
     """
 
     commit: str
@@ -82,6 +86,7 @@ class Exchanged:
     failure: str = ""
     step: str = ""
     spans: tuple[Span, ...] = ()
+    user: str = ""
 
 
 async def send_to_draft(
@@ -159,6 +164,19 @@ async def sign_in(at: Served, draft: DraftStatus, user: DraftUser, how: DraftSig
             hint="drafts have no live rows: sign up with a request, or add 'seed' rows",
         )
     return f"{how.scheme} {token}"
+
+
+def read_subject(header: str) -> str:
+    """Return the subject of a bearer token, which is not verified; empty if it has none.
+
+    Args:
+        header: the value of an authorization header, or a token alone.
+    """
+    try:
+        claims = jwt.decode(header.rpartition(" ")[2], options={"verify_signature": False})
+    except jwt.PyJWTError:
+        return ""
+    return str(claims.get("sub", ""))[:_MAX_SUBJECT]
 
 
 async def wake(at: Served, name: str) -> tuple[DraftSource, DraftStatus]:

@@ -41,7 +41,7 @@ class HookReceipt(msgspec.Struct, frozen=True):
 
 
 @post(
-    "/hooks/{name:str}", status_code=202, opt={HAS_OWN_AUTH: True},
+    "/hooks/{name:str}", status_code=202, opt={HAS_OWN_AUTH: True}, include_in_schema=False,
     request_max_body_size=MAX_BODY_BYTES,
 )  # fmt: skip
 async def receive(request: AnyRequest, name: FromPath[str]) -> HookReceipt:

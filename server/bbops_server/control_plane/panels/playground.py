@@ -220,7 +220,7 @@ async def _save(shown: PlaygroundPage) -> PlaygroundPage:
     if given.expected is None:
         raise ClientException("send the request first: the test expects its response")
     saved = await preview_test(
-        target, operation, given.filled, given.choice(), given.expected, name=given.case,
+        target, operation, given.filled, given.choice_of_test(), given.expected, name=given.case,
         draft=draft,
     )  # fmt: skip
     return replace(shown, saved=saved)

@@ -47,6 +47,8 @@ class PageForm:
     scheme: str = ""
     credential: str = field(default="", repr=False)
     login: FilledForm = field(default_factory=FilledForm, repr=False)
+    subject: str = ""
+    """The id of the signed-in user, as the last response has shown it."""
     is_confirmed: bool = False
     case: str = ""
     """The name of the test's case."""
@@ -56,10 +58,15 @@ class PageForm:
     expected: ExpectedResponse | None = None
 
     @property
-    def has_unsaved_user(self) -> bool:
-        """Whether a test of this request lacks its sign-in: only the id of a user is saved."""
-        is_id = self.signed_in == "user" and "@" not in self.user
-        return bool(self.signed_in) and not is_id
+    def user_of_test(self) -> str:
+        """The id of the user whom a test of this request signs in; empty if it is not known."""
+        typed = self.user if self.signed_in == "user" and "@" not in self.user else ""
+        return (self.subject or typed) if self.signed_in else ""
+
+    def choice_of_test(self) -> SignInChoice:
+        """Return the caller of the case, which has no credential."""
+        user = self.user_of_test
+        return SignInChoice(DraftUser(id=user)) if user else ANONYMOUS
 
     def choice(self) -> SignInChoice:
         """Return the caller. Raises: ClientException: the user or the credential is missing."""
@@ -103,8 +110,8 @@ async def read_page_form(visit: Visit, form: RequestForm) -> PageForm:
     })  # fmt: skip
     return PageForm(
         filled, text("do") or "send", is_json, text("as"), text("user")[:320], text("scheme"),
-        text("credential"), login, is_confirmed=bool(text("confirm")), case=text("case"),
-        draft=text("draft")[:100], plan=text("plan")[:300],
+        text("credential"), login, text("subject")[:200], is_confirmed=bool(text("confirm")),
+        case=text("case"), draft=text("draft")[:100], plan=text("plan")[:300],
         expected=_read_expected(text("status"), next(iter(texts("response")), "")),
     )  # fmt: skip
 

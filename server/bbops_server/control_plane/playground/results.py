@@ -25,7 +25,7 @@ from bbops.review.replay.sending import Reply
 from bbops.runtime.flow.masking import mask_text, mask_value
 from bbops.runtime.flow.tracing import SpanKind
 from bbops.runtime.http.exchanges import MOST_READ_BYTES
-from bbops_server.mcp.requests import Exchanged
+from bbops_server.mcp.requests import Exchanged, read_subject
 
 _JSON: Final = "json"
 
@@ -53,6 +53,7 @@ class PlaygroundResult(msgspec.Struct, frozen=True, rename="camel"):
         failure, step: of a failed request: the error, and its file and line.
         snippets: the request to copy.
         trace: its steps, statements and outgoing requests, in the order in which they began.
+        user: the id of the signed-in user, as the token says; empty without one.
     """
 
     draft: str
@@ -71,6 +72,7 @@ class PlaygroundResult(msgspec.Struct, frozen=True, rename="camel"):
     step: str
     snippets: Snippets
     trace: list[TraceSpan] = []
+    user: str = ""
 
     @property
     def phrase(self) -> str:
@@ -144,7 +146,13 @@ def write_result(
         reply.is_cut, exchanged.failure, exchanged.step,
         Snippets(write_curl(shown, base), write_typescript(shown, base), write_python(shown, base)),
         [TraceSpan(*span) for span in exchanged.spans],
+        exchanged.user or _read_user(credential),
     )  # fmt: skip
+
+
+def _read_user(credential: Credential | None) -> str:
+    is_token = credential is not None and credential.key.lower() == "authorization"
+    return read_subject(credential.value) if credential is not None and is_token else ""
 
 
 def find_differences(live: Reply, draft: Reply) -> list[ResponseDifference]:
