@@ -59,7 +59,7 @@ class PageForm:
 
     @property
     def user_of_test(self) -> str:
-        """The id of the user whom a test of this request signs in; empty if it is not known."""
+        """The id of the signed-in user in a test of this request; empty if it is unknown."""
         typed = self.user if self.signed_in == "user" and "@" not in self.user else ""
         return (self.subject or typed) if self.signed_in else ""
 
