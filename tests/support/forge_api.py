@@ -56,6 +56,10 @@ class ForgeApi(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", 0), _Handler)
         threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
 
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()  # else the thread goes on with a closed socket, without a pause
+        self.server_close()
+
     @property
     def url(self) -> str:
         return f"http://127.0.0.1:{self.server_address[1]}"
