@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bbops_server.forges.hooks import Headers, HookProof, SignatureProof
-from bbops_server.settings.forge_hook import ForgeKind
+from bbops_server.settings.forge_binding import ForgeKind
 
 KINDS: tuple[ForgeKind, ...] = ("github",)
 EVENTS = frozenset({"push", "create", "delete", "pull_request", "repository"})

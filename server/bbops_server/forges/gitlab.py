@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bbops_server.forges.hooks import Headers, HookProof, TokenProof
-from bbops_server.settings.forge_hook import ForgeKind
+from bbops_server.settings.forge_binding import ForgeKind
 
 KINDS: tuple[ForgeKind, ...] = ("gitlab",)
 EVENTS = frozenset({"Push Hook", "Tag Push Hook", "Merge Request Hook"})

@@ -7,7 +7,7 @@ from typing import cast
 
 from bbops.base.registry import members
 from bbops_server.forges.hooks import HookScheme
-from bbops_server.settings.forge_hook import ForgeKind
+from bbops_server.settings.forge_binding import ForgeKind
 
 
 @cache

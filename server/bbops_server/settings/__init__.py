@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 from bbops.database.schema.place import Place, PostgresPlace, fit_name
 from bbops_server.settings.ci_trust import CiTrust
-from bbops_server.settings.forge_hook import ForgeHook
+from bbops_server.settings.forge_binding import ForgeBinding
 from bbops_server.settings.freezes import Freeze
 
 Durability = Literal["normal", "full"]
@@ -68,14 +68,14 @@ class Access:
         signup: whether anybody may make an account, or only who is invited.
         proxies: whose word about a client's address is taken.
         trusts: the workflows that can publish a project.
-        hooks: the webhooks of forges.
+        forges: the forges of projects.
     """
 
     signup: Literal["invitation", "open"] = "invitation"
     proxies: tuple[str, ...] = ()
     providers: tuple[Provider, ...] = ()
     trusts: tuple[CiTrust, ...] = ()
-    hooks: tuple[ForgeHook, ...] = ()
+    forges: tuple[ForgeBinding, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Protocol
 
@@ -57,7 +56,7 @@ class Providers:
 
     def _secret(self, provider: Provider) -> str:
         name = provider.secret_env
-        secret = os.environ.get(name) or Secrets(self._state).get(name)
+        secret = Secrets(self._state).find(name)
         if not secret:
             raise AccountError(
                 f"the secret of '{provider.name}' is not set",

@@ -7,7 +7,6 @@ late request does no harm, and the polls find what a lost one would have told.
 from __future__ import annotations
 
 import logging
-import os
 from typing import Final, Literal
 
 import msgspec
@@ -27,7 +26,7 @@ from bbops_server.control_plane.web.visit import AnyRequest, Visit, too_many_att
 from bbops_server.forges.hooks import HookScheme
 from bbops_server.forges.schemes import find_schemes
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.settings.forge_hook import ForgeHook
+from bbops_server.settings.forge_binding import ForgeBinding
 
 MAX_BODY_BYTES: Final = 25 << 20
 """The limit of GitHub; the others send less."""
@@ -54,8 +53,8 @@ async def receive(request: AnyRequest, name: FromPath[str]) -> HookReceipt:
     if wait := control.limits.hooks.take(visit.network):
         headers = {"retry-after": str(wait)}
         raise HTTPException(too_many_attempts(wait).message, status_code=429, headers=headers)
-    hook = next((each for each in control.settings.access.hooks if each.project == name), None)
-    if hook is None:
+    hook = next((each for each in control.settings.access.forges if each.project == name), None)
+    if hook is None or not hook.secret_env:
         raise NotFoundException("there is no webhook at this address")
     scheme = find_schemes()[hook.kind]
     await _verify(visit, hook, scheme)
@@ -67,7 +66,7 @@ async def receive(request: AnyRequest, name: FromPath[str]) -> HookReceipt:
     return HookReceipt("fetching")
 
 
-async def _verify(visit: Visit, hook: ForgeHook, scheme: HookScheme) -> None:
+async def _verify(visit: Visit, hook: ForgeBinding, scheme: HookScheme) -> None:
     """Check the signature of a request.
 
     Raises:
@@ -86,9 +85,9 @@ async def _verify(visit: Visit, hook: ForgeHook, scheme: HookScheme) -> None:
         raise ClientException("the signature does not fit the body", status_code=401)
 
 
-def _read_secret(control: ControlState, hook: ForgeHook) -> str:
+def _read_secret(control: ControlState, hook: ForgeBinding) -> str:
     name = hook.secret_env
-    secret = os.environ.get(name) or Secrets(control.settings.state).get(name)
+    secret = Secrets(control.settings.state).find(name)
     if not secret:
         _log.warning(
             "a webhook of project '%s' was refused: variable '%s' has no value;"

@@ -68,6 +68,13 @@ class Secrets:
         sealed = self._read()
         return self._decrypt(name, sealed) if name in sealed else None
 
+    def find(self, name: str) -> str | None:
+        """Return a value of the environment, else a stored one; None without one. Raises as `get`.
+
+        An empty variable counts as unset.
+        """
+        return self._environment.get(name) or self.get(name) or None
+
     def has(self, name: str) -> bool:
         """Return whether a variable has a value in the environment or the store."""
         return bool(self._environment.get(name)) or (name != _CHECK and name in self._read())

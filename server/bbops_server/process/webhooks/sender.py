@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -52,9 +51,9 @@ class HookSender:
         return (await self._http.send(request)).status
 
     def _secret(self, name: str) -> str:
-        value = os.environ.get(name)
+        value = None
         with suppress(BbopsError):
-            value = value or Secrets(self._settings().state).get(name)
+            value = Secrets(self._settings().state).find(name)
         if not value:
             raise ServerError(
                 f"no value for {name}", hint=f"bbops env set {name} --of-server sets it"

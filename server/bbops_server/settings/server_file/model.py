@@ -26,7 +26,7 @@ from bbops.source.git.address import Address, require_branch
 from bbops.source.git.series import TAG, find_tag_mistake, names_project
 from bbops_server.settings import MAX_WORKERS
 from bbops_server.settings.server_file.ci import MAX_TRUSTS, TrustedWorkflow
-from bbops_server.settings.server_file.forge import WrittenForge
+from bbops_server.settings.server_file.forge import WrittenForge, check_address
 from bbops_server.settings.server_file.freeze import CheckedFreeze
 from bbops_server.settings.server_file.url_checks import check_issuer, check_url, wrong_value
 from bbops_server.settings.server_file.webhook import WrittenWebhook, check_receivers
@@ -298,6 +298,13 @@ class ServedProject(Model):
     path_prefix: Annotated[str, AfterValidator(_check_prefix)] = ""
     ci: Annotated[list[TrustedWorkflow], Field(max_length=MAX_TRUSTS)] = []
     forge: WrittenForge | None = None
+
+    @model_validator(mode="after")
+    def _check_forge(self) -> Self:
+        """Require that the forge's API can find the repository."""
+        if self.forge is not None:
+            check_address(self.forge, self.repository)
+        return self
 
 
 class ServerFile(Model):

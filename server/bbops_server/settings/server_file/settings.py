@@ -27,7 +27,7 @@ from bbops_server.settings import (
 )
 from bbops_server.settings.freezes import Freeze
 from bbops_server.settings.server_file.ci import read_trusts
-from bbops_server.settings.server_file.forge import read_hook
+from bbops_server.settings.server_file.forge import read_binding
 from bbops_server.settings.server_file.freeze import read_freeze
 from bbops_server.settings.server_file.load import place_of
 from bbops_server.settings.server_file.model import ServerFile, split_listen
@@ -87,10 +87,12 @@ def access_settings(file: ServerFile) -> Access:
         for name, project in file.projects.items()
         for trust in read_trusts(name, project.branch, project.ci)
     )
-    hooks = (
-        hook for name, project in file.projects.items() for hook in read_hook(name, project.forge)
+    forges = (
+        binding
+        for name, project in file.projects.items()
+        for binding in read_binding(name, project.forge, project.repository)
     )
-    return Access(file.signup, tuple(file.proxies), tuple(found), tuple(trusts), tuple(hooks))
+    return Access(file.signup, tuple(file.proxies), tuple(found), tuple(trusts), tuple(forges))
 
 
 def draft_settings(file: ServerFile) -> DraftSettings:

@@ -1,0 +1,152 @@
+"""The values that a forge's API takes and returns, the same for every forge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Literal
+
+from bbops.base.json_diagnostics import JsonDiagnostic
+
+PullState = Literal["open", "merged", "closed"]
+CheckState = Literal["pending", "success", "failure"]
+ForgeVerdict = Literal["approved", "refused", "commented", "dismissed"]
+
+
+@dataclass(frozen=True, slots=True)
+class PullRequest:
+    """A pull or merge request.
+
+    Attributes:
+        author: the login of its author.
+        head: the proposed commit, as the forge says.
+        branch: the branch of the head, in its own repository.
+        target: the branch that it changes.
+        is_fork: whether the head is in another repository.
+        is_draft: whether its author has marked it as not ready.
+        merged: the commit by which it came in; empty while it has not.
+        merged_by: the login of the user who merged it; empty while it has not.
+    """
+
+    number: int
+    title: str
+    state: PullState
+    author: str
+    head: str
+    branch: str
+    target: str
+    url: str
+    is_fork: bool = False
+    is_draft: bool = False
+    merged: str = ""
+    merged_by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NewPullRequest:
+    """A pull request to open, for a branch of the same repository."""
+
+    branch: str
+    target: str
+    title: str
+    body: str
+    is_draft: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PullReview:
+    """A review; `head` is the commit that was reviewed."""
+
+    who: str
+    verdict: ForgeVerdict
+    head: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class BranchRules:
+    """The rules that a forge enforces for merges into a branch.
+
+    Attributes:
+        approvals: the number of required approvals.
+        checks: the names of required checks.
+        needs_owners: whether owners of the changed files must approve.
+    """
+
+    approvals: int = 0
+    checks: frozenset[str] = frozenset()
+    needs_owners: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class StatusReport:
+    """A check's result at a commit.
+
+    Attributes:
+        name: such as `bbops/check`.
+        summary: one line.
+        url: a page with details; empty without one.
+        text: details in Markdown, for a forge with annotations.
+        findings: diagnostics with their files, relative to the repository's root.
+    """
+
+    commit: str
+    name: str
+    state: CheckState
+    summary: str
+    url: str = ""
+    text: str = ""
+    findings: tuple[JsonDiagnostic, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """The state of an environment, such as `production` or `preview/7`.
+
+    Attributes:
+        is_active: whether it serves; an inactive one ends.
+        url: the address that it serves at; empty if it has none.
+        is_transient: whether it ends with its pull request.
+    """
+
+    environment: str
+    commit: str
+    is_active: bool
+    url: str = ""
+    is_transient: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class NewRelease:
+    """A release of a tag that is in the repository, or that the forge creates at `commit`."""
+
+    tag: str
+    commit: str
+    name: str
+    notes: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForgeRight:
+    """A right that the server needs on a forge.
+
+    Attributes:
+        name: as the forge calls it, such as `pull_requests: write`.
+        purpose: what the server does with it.
+        is_granted: whether the credential has it.
+    """
+
+    name: str
+    purpose: str
+    is_granted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class GitCredential:
+    """A user and a password for git over HTTPS."""
+
+    user: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"GitCredential({self.user!r}, …)"
