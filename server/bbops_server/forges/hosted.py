@@ -54,6 +54,9 @@ class ForgeConflict(ForgeError):
 class HostedForge(Protocol):
     """A repository on a hosted forge."""
 
+    repository: str
+    """The path of the repository, such as `acme/shop`."""
+
     capabilities: frozenset[Capability]
     pull_ref: str
     """The ref of a pull request's head in git, with `{number}`."""

@@ -57,7 +57,7 @@ from bbops_server.mcp.served_addons import test_addon
 from bbops_server.mcp.served_jobs import ServedJobs
 from bbops_server.process.messages.builds import RunCommitTests
 from bbops_server.process.messages.proposals import DoWork
-from bbops_server.publish.proposals.proposal_tests import TEST_SECONDS, ProposalTestRequest
+from bbops_server.publish.impact.proposal_tests import TEST_SECONDS, ProposalTestRequest
 
 T = TypeVar("T", bound=msgspec.Struct)
 G = TypeVar("G", bound=msgspec.Struct)

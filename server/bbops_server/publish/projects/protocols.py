@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from bbops.interfaces.answers import (
     CommitStatus,
     DraftStatus,
+    ForgeStatus,
     LiveFrontend,
     Publication,
     ServerStatus,
@@ -107,6 +108,26 @@ class DraftSource(Protocol):
         Raises:
             BbopsError: the store cannot be read.
         """
+        ...
+
+
+class PullSource(Protocol):
+    """The pull requests of a project on a forge."""
+
+    def status(self) -> ForgeStatus:
+        """Return the open pull requests, newest first."""
+        ...
+
+    def allow(self, number: int, head: str, who: str) -> str:
+        """Allow the code of a fork's head to run here; return the full commit. Blocks.
+
+        Raises:
+            ServerError: there is no such open pull request of a fork, or its head is another one.
+        """
+        ...
+
+    def update(self) -> None:
+        """Compare the state on the forge now."""
         ...
 
 
@@ -235,6 +256,10 @@ class StatusSource(Protocol):
 
     def drafts(self, name: str) -> DraftSource | None:
         """Return a project's drafts; None if the project does not exist."""
+        ...
+
+    def pulls(self, name: str) -> PullSource | None:
+        """Return a project's pull requests; None without a forge."""
         ...
 
     def versions(self, name: str) -> VersionSource | None:
