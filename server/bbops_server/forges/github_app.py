@@ -39,10 +39,15 @@ class GitHubApp(msgspec.Struct, frozen=True):
 
 
 class Installation(msgspec.Struct, frozen=True):
-    """The App's installation for a repository; `permissions` are its rights there."""
+    """The App's installation for a repository; `permissions` are its rights there.
+
+    Attributes:
+        target_type: the kind of the repository's owner, `Organization` or `User`.
+    """
 
     id: int
     app_slug: str
+    target_type: str = "Organization"
     permissions: dict[str, str] = {}
 
 
