@@ -32,11 +32,18 @@ class ForgeError(BbopsError):
 
 
 class ForgeAway(ForgeError):
-    """The forge cannot be reached, or limits requests; `wait_seconds` is the pause it asks for."""
+    """The forge cannot be reached, or limits requests.
 
-    def __init__(self, message: str, hint: str = "", *, wait_seconds: float = 0.0) -> None:
+    Attributes:
+        wait_seconds: the pause that the forge asks for; 0 without one.
+        is_sent: whether a write was sent without an answer, so that the forge may have done it.
+    """
+
+    def __init__(
+        self, message: str, hint: str = "", *, wait_seconds: float = 0.0, is_sent: bool = False
+    ) -> None:
         super().__init__(message, hint=hint)
-        self.wait_seconds = wait_seconds
+        self.wait_seconds, self.is_sent = wait_seconds, is_sent
 
 
 class ForgeForbidden(ForgeError):
@@ -162,8 +169,11 @@ class HostedForge(Protocol):
         """Return the address of a line of a file."""
         ...
 
-    def bot_logins(self) -> frozenset[str]:
-        """Return the logins that the server acts as; their approvals never count."""
+    async def bot_logins(self) -> frozenset[str]:
+        """Return the logins that the server acts as; their approvals never count.
+
+        The first call asks the forge, which alone knows the login of a credential.
+        """
         ...
 
     async def aclose(self) -> None:
