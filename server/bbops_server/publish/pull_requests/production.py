@@ -41,7 +41,8 @@ async def post_live(
         if file.posted.is_deploying:
             known = await forge.find_deployment(environment, commit)
         file.write(replace(file.posted, is_deploying=True))
-        await forge.deploy(Deployment(environment, commit, is_active=True, url=at.url), known)
+        live_now = Deployment(environment, commit, is_active=True, url=at.url, is_production=True)
+        await forge.deploy(live_now, known)
         file.write(replace(file.posted, production=commit, is_deploying=False))
     version = live.version
     if version and "releases" in forge.capabilities and file.posted.released != version:
