@@ -24,6 +24,7 @@ from bbops.source.git.command import failure, run
 from bbops.source.git.environment import Limits
 from bbops.source.git.frontend_tags import FrontendTags, Taken
 from bbops.source.git.place import Place, frontend_scope
+from bbops.source.git.writing import NOTHING
 
 ASK_SECONDS = 30.0
 FETCH_SECONDS = 1800.0
@@ -145,13 +146,33 @@ class Mirror:
             expected: the commit that the branch has there; empty for a new branch.
 
         Raises:
-            GitError: as `update`, or the branch has another commit by now.
+            GitError: as `update`, or the branch has another commit by now. The branch here goes
+                back to `expected`.
         """
         self._prepare()
         ref = f"refs/heads/{require_branch(branch)}"
         options = ("--quiet", "--no-verify", f"--force-with-lease={ref}:{expected}")
         arguments = ("push", *options, "--", self._address.url, f"{commit}:{ref}")
-        self._online(arguments, Limits(ASK_SECONDS, memory_bytes=MAX_MEMORY_BYTES))
+        try:
+            self._online(arguments, Limits(ASK_SECONDS, memory_bytes=MAX_MEMORY_BYTES))
+        except GitError:
+            old = expected or NOTHING
+            run(self._place, ("update-ref", "--stdin"), [f"update {ref} {old} {commit}"])
+            raise
+
+    def take_branch(self, branch: str) -> str | None:
+        """Fetch a branch, or remove ours if the original has none; return its commit.
+
+        Raises:
+            GitError: as `update`.
+        """
+        self._prepare()
+        ref = f"refs/heads/{require_branch(branch)}"
+        newest = self._ask(ref).get(ref)
+        if newest is None:
+            run(self._place, ("update-ref", "--stdin"), [f"delete {ref}"])
+            return None
+        return self._follow(ref, self._held(ref), newest, ())
 
     def take_heads(self, refs: Sequence[str]) -> dict[str, str]:
         """Fetch the heads of pull requests into refs of the same names; remove other such heads.

@@ -88,6 +88,21 @@ class FetchHeads(RequestMessage[Branches], frozen=True):
     authorization: str = ""
 
 
+class TakeBranchAnswer(AnswerMessage, frozen=True):
+    """The newest commit of a branch; None if its repository has no such branch."""
+
+    commit: str | None
+
+
+class TakeBranch(RequestMessage[TakeBranchAnswer], frozen=True):
+    """Update one branch of a mirror, or remove it if the origin has none."""
+
+    url: str
+    mirror: str
+    branch: str
+    authorization: str = ""
+
+
 class PushBranch(RequestMessage[DoneAnswer], frozen=True):
     """Push a commit of a mirror to a branch of its origin."""
 

@@ -17,10 +17,14 @@ from bbops_server.process.messages.repositories import (
     ListRemoteBranches,
     PushBranch,
     PushTag,
+    TakeBranch,
+    TakeBranchAnswer,
 )
 from bbops_server.process.messages.request import DoneAnswer
 
-MirrorRequest: TypeAlias = Fetch | ListRemoteBranches | FetchHeads | PushBranch | PushTag
+MirrorRequest: TypeAlias = (
+    Fetch | ListRemoteBranches | FetchHeads | PushBranch | PushTag | TakeBranch
+)
 
 
 @dataclass(slots=True)
@@ -49,6 +53,10 @@ class Mirrors:
         """Return the fetched heads of pull requests. Raises as `fetch`."""
         mirror = self._mirror(request, borrows=Path(request.borrows))
         return Branches(mirror.take_heads(request.refs))
+
+    def take_branch(self, request: TakeBranch) -> TakeBranchAnswer:
+        """Return the newest commit of a remote branch. Raises as `fetch`."""
+        return TakeBranchAnswer(self._mirror(request).take_branch(request.branch))
 
     def push_tag(self, request: PushTag) -> DoneAnswer:
         """Push a tag to the remote repository. Raises as `fetch`."""

@@ -13,11 +13,13 @@ from bbops.interfaces.answers import (
     ForgeStatus,
     LiveFrontend,
     Publication,
+    PullStatus,
     ServerStatus,
     Status,
 )
 from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.publish.processes.project_client import ProjectClient
+from bbops_server.publish.pull_requests.effects import PullEffect
 from bbops_server.publish.status.signal import Signal
 from bbops_server.publish.status.status import RenderedContract, RenderedOutline
 
@@ -114,6 +116,9 @@ class DraftSource(Protocol):
 class PullSource(Protocol):
     """The pull requests of a project on a forge."""
 
+    changed: Signal
+    """Sent after each update."""
+
     def status(self) -> ForgeStatus:
         """Return the open pull requests, newest first."""
         ...
@@ -124,6 +129,18 @@ class PullSource(Protocol):
         Raises:
             ServerError: there is no such open pull request of a fork, or its head is another one.
         """
+        ...
+
+    def find(self, number: int) -> PullStatus | None:
+        """Return an open pull request."""
+        ...
+
+    def find_effect(self, number: int, head: str) -> PullEffect | None:
+        """Return the effect of merging a head; None if it is not known yet."""
+        ...
+
+    def refresh(self) -> None:
+        """Read the list of pull requests now."""
         ...
 
     def update(self) -> None:

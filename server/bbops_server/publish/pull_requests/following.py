@@ -48,6 +48,7 @@ from bbops_server.publish.sources.pinned import PinnedSource
 from bbops_server.publish.sources.remote import RemoteSource
 from bbops_server.publish.sources.sources import BranchSource
 from bbops_server.publish.stages.loop import Reconciler
+from bbops_server.publish.status.signal import Signal
 
 LIST_SECONDS: Final = 600.0
 """The period of the list of pull requests without an event."""
@@ -92,6 +93,8 @@ class PullFollower:
         self._desired: dict[int, DesiredPull] = {}
         self._forks = ForkHeads(self._at.project.state)
         self._problem = ""
+        self.changed = Signal()
+        """Sent after each update."""
 
     @property
     def _at(self) -> PublishContext:
@@ -110,6 +113,15 @@ class PullFollower:
         """Return the open pull requests, newest first."""
         pulls = [self._describe(followed) for followed in self._pulls]
         return ForgeStatus(self._forge.repository, self._problem, pulls)
+
+    def find(self, number: int) -> PullStatus | None:
+        """Return an open pull request."""
+        return next((pull for pull in self.status().pulls if pull.number == number), None)
+
+    def find_effect(self, number: int, head: str) -> PullEffect | None:
+        """Return the effect of merging a head; None if it is not known yet."""
+        _, effect = self._effects.get(number, (None, None))
+        return effect if effect is not None and effect.head == head else None
 
     def allow(self, number: int, head: str, who: str) -> str:
         """Allow the code of a fork's head to run here; return the full commit. Blocks.
@@ -150,6 +162,7 @@ class PullFollower:
                         "cannot follow the pull requests of '%s'", self._forge.repository
                     )
                     pause, failures = _PAUSES[-1], failures + 1
+                self.changed.send()
                 await self._wait(pause, is_paused=failures > 0)
         finally:
             watching.cancel()
