@@ -235,6 +235,13 @@ class ForgeStatus(msgspec.Struct, frozen=True):
     pulls: list[PullStatus]
 
 
+class AllowedPull(msgspec.Struct, frozen=True):
+    """The commit of a fork's pull request whose tests and preview run now."""
+
+    number: int
+    head: str
+
+
 class ProposalTestResult(msgspec.Struct, frozen=True):
     """The test results of a proposal.
 

@@ -3,21 +3,13 @@
 from __future__ import annotations
 
 import click
-import msgspec
 
 from bbops.base.render import one_line, printable
-from bbops.interfaces.answers import ForgeStatus, PullStatus
+from bbops.interfaces.answers import AllowedPull, ForgeStatus, PullStatus
 from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._target import ProjectTarget, with_project_target
-
-
-class AllowedPull(msgspec.Struct, frozen=True):
-    """The commit whose code runs now."""
-
-    number: int
-    head: str
 
 
 @examples("bbops pulls list", "bbops pulls allow 7 --head 4f3c2a1")

@@ -10,7 +10,7 @@ from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath
 
 from bbops.base.errors import BbopsError
-from bbops.interfaces.answers import ForgeStatus
+from bbops.interfaces.answers import AllowedPull, ForgeStatus
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, read
@@ -22,13 +22,6 @@ class PullHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A commit, by at least seven digits."""
 
     head: Annotated[str, msgspec.Meta(min_length=7, max_length=64)]
-
-
-class AllowedPull(msgspec.Struct, frozen=True):
-    """The commit whose tests and preview run now."""
-
-    number: int
-    head: str
 
 
 @read("/api/projects/{name:str}/pulls", Permission.READ_DRAFTS)

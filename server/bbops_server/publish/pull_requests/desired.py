@@ -187,11 +187,12 @@ def _plan_section(effect: PullEffect, place: PullPlace) -> ReportSection:
     )
     blocked = (*_unknown(effect), *effect.refused) if effect.is_changed else ()
     document = effect.document
-    planned = summary(document.plan) if document is not None else "the plan cannot be made"
+    without = "the plan cannot be made" if effect.errors else "nothing to compare it with"
+    planned = summary(document.plan) if document is not None else without
     headline = "; ".join(_unknown(effect)) or planned
     if effect.refused:
         headline += f"; it would not go live: {effect.refused[0]}"
-    is_ok = not blocked and (document is not None or not effect.is_changed)
+    is_ok = not blocked and not effect.errors
 
     def details(rows: int) -> Iterator[str]:
         yield from (f"**It would not go live:** {escape(why)}" for why in effect.refused[:rows])
