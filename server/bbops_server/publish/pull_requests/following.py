@@ -56,6 +56,9 @@ LIST_SECONDS: Final = 600.0
 SETTLE_SECONDS: Final = 0.2
 """The time for which an update collects further events."""
 
+LEAST_PAUSE_SECONDS: Final = 1.0
+"""The pause after a failure, also if an event arrives."""
+
 FETCH_SECONDS: Final = 300.0
 _PAUSES: Final = (5.0, 15.0, 60.0, 300.0)
 """The pauses after failures in a row."""
@@ -86,13 +89,13 @@ class PullFollower:
     ) -> None:  # fmt: skip
         self._forge, self._source = forge, source
         self._reconciler, self._drafts = reconciler, drafts
-        self._event, self._list_due = asyncio.Event(), 0.0
+        self._event, self._wants_list, self._list_due = asyncio.Event(), True, 0.0
         self._pulls: Sequence[FollowedPull] = ()
         self._effects: dict[int, tuple[EffectKey, PullEffect]] = {}
         self._tests = ProposalTests(self._at.plane.build)
         self._desired: dict[int, DesiredPull] = {}
         self._forks = ForkHeads(self._at.project.state)
-        self._problem = ""
+        self._problem, self._failures = "", 0
         self.changed = Signal()
         """Sent after each update."""
 
@@ -102,7 +105,7 @@ class PullFollower:
 
     def refresh(self) -> None:
         """Read the list of pull requests now."""
-        self._list_due = 0.0
+        self._wants_list = True
         self._event.set()
 
     def update(self) -> None:
@@ -145,29 +148,36 @@ class PullFollower:
     async def run(self) -> None:
         """Follow until cancelled."""
         file = await asyncio.to_thread(PostedFile, self._at.project.state, self._forge.repository)
-        failures = 0
         watching = asyncio.create_task(self._watch())
         try:
             while True:
-                pause = LIST_SECONDS
-                try:
-                    await self._update(file)
-                    failures, self._problem = 0, ""
-                except BbopsError as error:
-                    pause = max(_PAUSES[min(failures, len(_PAUSES) - 1)], _wait_of(error))
-                    failures += 1
-                    self._report(error)
-                except Exception:  # noqa: BLE001 - the project keeps serving
-                    _log.exception(
-                        "cannot follow the pull requests of '%s'", self._forge.repository
-                    )
-                    pause, failures = _PAUSES[-1], failures + 1
+                least, most = await self._attempt(file)
                 self.changed.send()
-                await self._wait(pause, is_paused=failures > 0)
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(most):
+                        await self._event.wait()
+                await asyncio.sleep(least)
         finally:
             watching.cancel()
             await self._tests.stop()
             await self._forge.aclose()
+
+    async def _attempt(self, file: PostedFile) -> tuple[float, float]:
+        """Update the forge; return the pause after an event, and without one."""
+        try:
+            await self._update(file)
+        except BbopsError as error:
+            wait = error.wait_seconds if isinstance(error, ForgeAway) else 0.0
+            least = max(wait, LEAST_PAUSE_SECONDS)
+            self._report(error)
+        except Exception:  # noqa: BLE001 - the project keeps serving
+            _log.exception("cannot follow pull requests of '%s'", self._forge.repository)
+            least = LEAST_PAUSE_SECONDS
+        else:
+            self._failures, self._problem = 0, ""
+            return SETTLE_SECONDS, max(self._list_due - monotonic(), 0.0)
+        self._failures += 1
+        return least, _PAUSES[min(self._failures, len(_PAUSES)) - 1]
 
     async def _watch(self) -> None:
         """Update after each change of the live branch or of a draft."""
@@ -196,23 +206,16 @@ class PullFollower:
                 for wait in waits:
                     wait.cancel()
 
-    async def _wait(self, seconds: float, *, is_paused: bool) -> None:
-        """Wait for an event, and for its successors; a pause after a failure is waited for."""
-        until = max(self._list_due - monotonic(), 0.0)
-        if is_paused:
-            await asyncio.sleep(min(seconds, LIST_SECONDS))
-            return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(min(seconds, until)):
-                await self._event.wait()
-        await asyncio.sleep(SETTLE_SECONDS)
-
     async def _update(self, file: PostedFile) -> None:
         self._event.clear()
-        if monotonic() >= self._list_due:
-            due = monotonic() + LIST_SECONDS
-            self._pulls = await self._read_pulls()
-            self._list_due = due
+        if self._wants_list or monotonic() >= self._list_due:
+            self._wants_list = False
+            try:
+                self._pulls = await self._read_pulls()
+            except BbopsError:
+                self._wants_list = True
+                raise
+            self._list_due = monotonic() + LIST_SECONDS
             await self._end_others(file)
         self._show_forks()
         base = await self._find_base()
@@ -354,7 +357,3 @@ class PullFollower:
 def _draft_of(pull: PullRequest) -> str:
     """Return the name of a pull request's draft; for a fork, a name that no branch can have."""
     return f"pull~{pull.number}" if pull.is_fork else pull.branch
-
-
-def _wait_of(error: BbopsError) -> float:
-    return error.wait_seconds if isinstance(error, ForgeAway) else 0.0

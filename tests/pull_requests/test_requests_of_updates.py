@@ -1,0 +1,49 @@
+"""The number of requests to the forge: six for an update, none while nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.on_github import OnGitHub
+from tests.support.patience import wait_for
+from tests.support.small_project import hello
+
+MOST = 6
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[OnGitHub]:
+    """A server whose project is on GitHub, and which polls its branches all the time."""
+    server = OnGitHub(tmp_path, poll_seconds="0.2")
+    wait_for(lambda: server.world.releases)
+    yield server
+    server.stop()
+
+
+def test_an_update_takes_six_requests_and_silence_none(shop: OnGitHub) -> None:
+    with shop.github.counted() as opened:
+        pull = shop.propose("greeting", hello(2))
+        wait_for(lambda: shop.deployed("preview/1") == {pull.head: "success"})
+    assert len(opened) <= MOST, opened
+
+    with shop.github.counted() as silent:
+        before = shop.world.fetches
+        wait_for(lambda: shop.world.fetches >= before + 6)
+    assert silent == []
+
+    with shop.github.counted() as updated:
+        shop.push("greeting", hello(3))
+        wait_for(lambda: shop.deployed("preview/1").get(pull.head) == "success")
+    assert len(updated) <= MOST, updated
+    assert len(shop.comments(pull)) == 1
+
+
+def test_a_draft_of_its_author_costs_no_more(shop: OnGitHub) -> None:
+    shop.push("greeting", hello(2))
+    with shop.github.counted() as silent:
+        before = shop.world.fetches
+        wait_for(lambda: shop.world.fetches >= before + 6)
+    assert silent == [], silent
