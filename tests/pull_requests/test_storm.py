@@ -158,7 +158,7 @@ def test_after_a_storm_everything_is_as_it_should_be(shop: OnGitHub) -> None:
         wait_for(lambda pull=pull: is_up_to_date(shop, pull))
         assert len(shop.comments(pull)) == 1
     main = shop.world.main()
-    wait_for(lambda: shop.told("shop")["applied"] == f"main@sha1:{main}")
+    wait_for(lambda: shop.told("shop")["applied_revision"] == f"main@sha1:{main}")
     wait_for(lambda: shop.deployed("production").get(main) == "success")
     tags = [found.tag for found in shop.world.releases]
     assert len(tags) == len(set(tags))

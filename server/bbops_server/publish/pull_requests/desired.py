@@ -153,7 +153,8 @@ def _check_section(
         tests.failed if tests is not None else 0, findings[: check_section.MAX_FINDINGS],
     )  # fmt: skip
     section = check_section.make_section(report)
-    is_ok = section.is_ok and not (effect.problem or (tests is not None and tests.blocks_merge))
+    is_unknown = bool(effect.problem or effect.conflicts)
+    is_ok = section.is_ok and not (is_unknown or (tests is not None and tests.blocks_merge))
     headline = "; ".join(_check_headline(effect, section, runs=runs))
     return replace(section, is_ok=is_ok, headline=headline)
 
