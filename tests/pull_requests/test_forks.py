@@ -46,9 +46,8 @@ def test_a_fork_is_checked_and_planned_but_not_run(shop: OnGitHub) -> None:
     (comment,) = wait_for(lambda: shop.comments(pull))
     assert "a maintainer allows this commit" in comment
     assert not shop.deployed("preview/1")
-    assert [(one["is_fork"], one["runs"], one["preview"]) for one in listed(shop)] == [
-        (True, False, "")
-    ]
+    (found,) = listed(shop)
+    assert (found["is_fork"], found["runs"], found["preview"]) == (True, False, "")
     assert not any("pull" in draft["branch"] for draft in drafts(shop))
 
 
