@@ -281,6 +281,8 @@ class ProposalDetail(msgspec.Struct, frozen=True):
     null if requests were not replayed for this commit, or the user may not read the result.
     `others` are the other projects of the repository that it changes, `hidden` the number of
     projects that the user may not read; then `diff` only has the changes of this project.
+    `warnings` do not block it, such as failed tests without a gate. `own_approval` is a sentence
+    about whether the user's approval counts; empty for a user who cannot approve it.
     """
 
     proposal: Proposal
@@ -301,6 +303,8 @@ class ProposalDetail(msgspec.Struct, frozen=True):
     replayed: ReplayResult | None = None
     others: tuple[OtherProject, ...] = ()
     hidden: int = 0
+    warnings: tuple[str, ...] = ()
+    own_approval: str = ""
 
 
 class RollbackResult(msgspec.Struct, frozen=True):
