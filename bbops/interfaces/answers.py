@@ -155,7 +155,7 @@ class LoginOutcome(msgspec.Struct, frozen=True):
     email: str = ""
 
 
-DraftState = Literal["asleep", "waking", "live", "stalled"]
+DraftState = Literal["asleep", "waking", "awake", "stalled"]
 
 
 class DraftStatus(msgspec.Struct, frozen=True):
@@ -164,7 +164,8 @@ class DraftStatus(msgspec.Struct, frozen=True):
     Attributes:
         slug: the branch in the address.
         commit: the newest commit.
-        state: `asleep` until the first request; `stalled` with a message and diagnostics.
+        state: `asleep` until the first request, `awake` while it serves; `stalled` with a message
+            and diagnostics.
         release: the release that serves the draft, None without one.
         attempted: the commit that state, message and diagnostics are about, None while asleep.
     """
@@ -181,7 +182,7 @@ class DraftStatus(msgspec.Struct, frozen=True):
 
     def serves(self, commit: str) -> bool:
         """Return whether the draft responds with the files of a commit."""
-        return self.state == "live" and self.attempted == commit
+        return self.state == "awake" and self.attempted == commit
 
 
 class WorkflowToken(msgspec.Struct, frozen=True):

@@ -171,6 +171,14 @@ def test_a_stalled_draft_gives_its_reason(tried: Tried, ada: Browser) -> None:
     assert 'href="/projects/small/files/functions/greet.yaml?in=slug#L3"' in todo
 
 
+@pytest.mark.parametrize("state", ["asleep", "waking", "awake", "stalled"])
+def test_a_draft_never_looks_live(tried: Tried, ada: Browser, state: str) -> None:
+    tried.source.draft_changes = {"state": state}
+    page = ada.get(f"{PAGE}/drafts").text.partition("<main")[2]
+    assert f'<span class="pill {state}">{state}</span>' in page
+    assert "pill live" not in page
+
+
 def test_dead_jobs_and_next_tasks_are_listed(ada: Browser) -> None:
     page = ada.get(PAGE).text
     assert 'href="/projects/small/jobs/job?name=tasks/beat%401"' in page

@@ -79,8 +79,8 @@ def test_who_has_changed_a_proposal_does_not_approve_it() -> None:
         ("bob", TEAM, 2, "Your approval counts. Approvals: 2 needed, 1 given."),
         ("bob", TEAM, 0, "Your approval counts. Approvals: none is needed."),
         (
-            "ada", TEAM, 1, "Your approval does not count, because you are an author of this"
-            " change. Approvals: 1 needed, 1 given.",
+            "ada", TEAM, 1, ("Your approval does not count, because you are an author of this"
+            " change. Approvals: 1 needed, 1 given."),
         ),
         ("zoe", TEAM, 1, "does not count, because your role does not cover all of this change."),
         (
