@@ -15,8 +15,8 @@ from tests.support.browser import DESK, MOST_TABS, PHONE, find_faults, go_to, op
 from tests.support.browser_sign_in import sign_in, sign_in_by_form
 from tests.support.hostile_project import AUTHOR, BRANCH, FILES, PAYLOAD
 from tests.support.patience import wait_for
-from tests.support.served import Served, git, make_project
-from tests.support.served_people import run, set_up
+from tests.support.served import Served, git
+from tests.support.served_people import run, serve_sample, set_up
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -33,7 +33,7 @@ PANELS = (
     "/requests", "/requests/1", "/jobs", "/webhooks", "/events", "/realtime", "/drafts",
     "/proposals", "/versions", "/frontend", "/reference", "/keys", "/pages?name=first",
 )  # fmt: skip
-OTHERS = ("/", "/parts", "/account", "/people", "/workspace", "/audit")
+OTHERS = ("/", "/parts", "/account", "/people", "/roles", "/workspace", "/audit")
 _OUTSIDE = """() => [...document.querySelectorAll('main *, .side *, .top *')].filter((one) => {
   const box = one.getBoundingClientRect();
   const scrolls = '.sr-only, .table, .tabs, pre, svg, [popover]:not(:popover-open)';
@@ -89,9 +89,7 @@ def test_pages_are_accessible_and_keep_hostile_texts_in_their_boxes(
 @pytest.fixture
 def sample(tmp_path: Path) -> Iterator[Served]:
     """A server whose project has a draft `topic`."""
-    with Served(make_project(tmp_path / "sample"), tmp_path / "home") as served:
-        served.live()
-        set_up(served).close()
+    with serve_sample(tmp_path) as served:
         git(served.repository, "branch", "topic")
         yield served
 

@@ -312,5 +312,8 @@ def path_of(project: str, endpoint: str) -> str:
     return f"/projects/{quote(project)}/playground/{quote(endpoint)}"
 
 
-PANEL = Panel("Build", 15, "Playground", "play", "/playground", in_drafts=True)
+PANEL = Panel(
+    "Build", 15, "Playground", "play", "/playground", in_drafts=True,
+    actions=(("Send a request", Permission.CALL_LIVE),),
+)  # fmt: skip
 ROUTES = (show_endpoints, show_playground, send_by_page)

@@ -121,5 +121,8 @@ def _read_moment(text: str) -> float | None:
     return None if moment is None else max(moment.timestamp(), 0.0)
 
 
-PANEL = Panel("Run", 10, "Requests", "pulse", "/requests", Permission.READ_REQUESTS, in_drafts=True)
+PANEL = Panel(
+    "Run", 10, "Requests", "pulse", "/requests", Permission.READ_REQUESTS, in_drafts=True,
+    actions=(("Find a failed request", Permission.READ_REQUESTS),),
+)  # fmt: skip
 ROUTES = (show_requests,)
