@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -149,9 +150,13 @@ def test_request_as_a_user_of_a_draft_is_traced_saved_and_proposed_by_keyboard_a
         open_details(page, "Save as a test")
         write(page, "Name of the case", " to Eve")
         press(page, "Preview the test")
+        assert page.get_by_text("add it as data").is_visible()
         press(page, "Commit to topic")
         press(page, "Propose topic")
         assert page.get_by_role("heading", name="Plan").is_visible()
+    git(sample.repository, "switch", "-q", "topic")
+    add_user(sample, "tests/auth/me.yaml")
+    assert_case_passes(sample, "to Eve")
 
 
 def assert_case_passes(served: Served, case: str) -> None:
@@ -160,6 +165,14 @@ def assert_case_passes(served: Served, case: str) -> None:
     tested = run(served, "test", "--json")
     assert tested.returncode == 0, tested.stdout
     assert case in tested.stdout
+
+
+def add_user(served: Served, file: str) -> None:
+    """Add the row of the signed-in user of a case to the data of its file, as the page advises."""
+    found = re.search(r"userId: ([0-9a-f-]{36})", (served.repository / file).read_text())
+    assert found is not None
+    row = f"{{ id: {found[1]}, email: {REGISTRATION['email']}, name: Eve, password_hash: x }}"
+    served.edit(file, "\ncases:", f"\ndata:\n  users:\n    - {row}\ncases:")
 
 
 def write_field(page: Page, name: str, text: str) -> None:
@@ -186,7 +199,6 @@ def open_details(page: Page, title: str) -> None:
 
 def test_menu_opens_by_keyboard_on_a_phone(page: Page, hostile: Served) -> None:
     page.set_viewport_size({"width": 375, "height": 720})
-    read(page, hostile, f"{BASE}/endpoints")  # from then on the menu counts the endpoints
     page.goto(f"{hostile.serving['control_url']}{BASE}")
     assert not page.get_by_role("link", name="Endpoints").is_visible()
     go_to(page, "Menu")
