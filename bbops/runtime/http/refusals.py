@@ -38,7 +38,7 @@ def describe_refusal(
         code: its code.
         body: its automatic body, with `message` and perhaps `fields`; for a body that the function
             has written, an empty one.
-        mask: that of the release.
+        mask: the mask of the release.
     """
     frames = [
         (frame, line)
