@@ -19,7 +19,7 @@ from bbops_server.control_plane.projects.visited_project import VisitedProject
 from bbops_server.control_plane.proposals.review import VisitedProposals
 from bbops_server.control_plane.web.charts import Chart, ChartRelease, draw_charts
 from bbops_server.control_plane.web.visit import Visit
-from bbops_server.data_plane.live.history import find
+from bbops_server.data_plane.live.history import FAILED, find
 from bbops_server.data_plane.live.traffic import (
     RANKED_SECONDS,
     Period,
@@ -55,7 +55,7 @@ class RequestOverview:
     """Requests of a period.
 
     Attributes:
-        failed: the newest request with a response 5xx; None without one.
+        failed: the newest request that failed; None without one.
     """
 
     charts: Sequence[Chart]
@@ -112,8 +112,8 @@ async def _read_requests(
     ranked = Period.read(since, until, long_seconds=RANKED_SECONDS)
     ranking = await run(rank_endpoints, history, ranked, limit=MAX_LISTED)
     failed: Sequence[Mapping[str, Any]] = ()
-    if traffic.total.errors:
-        failed = await run(find, history, limit=1, status="5xx", since=float(traffic.since))
+    if traffic.total.failures:
+        failed = await run(find, history, limit=1, status=FAILED, since=float(traffic.since))
     releases = [
         ChartRelease(each.at.timestamp(), each.subject or each.revision.rpartition(":")[2][:12])
         for each in publications

@@ -1,8 +1,10 @@
-"""Search as a page and for programs: pages, resources, drafts and proposals."""
+"""Search as a page and for programs: pages, actions, resources, drafts, proposals, members."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated, Any, Final
 
 from litestar import Response
@@ -10,6 +12,7 @@ from litestar.exceptions import HTTPException
 from litestar.params import FromPath, QueryParameter
 
 from bbops_server.accounts.rules import Permission
+from bbops_server.control_plane.projects.reference import list_prose
 from bbops_server.control_plane.projects.visited_project import PROJECT
 from bbops_server.control_plane.proposals.review import VisitedProposals
 from bbops_server.control_plane.web.frame import asked_draft
@@ -69,8 +72,32 @@ async def _list_entries(visit: Visit, name: str, draft: str) -> list[SearchEntry
     found = await visit.control.outlines.find(name, draft)
     pages = list_pages(visit, name, visit.request.app.state.panels, draft)
     resources = list_resources(found.outline, OutlineLinks(name, draft)) if found.outline else ()
-    shipped = [*_list_drafts(visit, name), *await _list_proposals(visit, name)]
-    return [*pages, *shipped, *list_server_entries(visit), *resources]
+    proposals, docs, members = await asyncio.gather(
+        _list_proposals(visit, name), _list_docs(visit, name), _list_members(visit)
+    )
+    shipped = [*_list_drafts(visit, name), *proposals, *docs, *members]
+    return [*pages, *resources, *shipped, *list_server_entries(visit)]
+
+
+async def _list_docs(visit: Visit, name: str) -> list[SearchEntry]:
+    """Return the pages of the folder `docs` of the live release; none without one."""
+    with suppress(HTTPException):
+        return [
+            SearchEntry(page, "docs", OutlineLinks(name).to("pages", name=page))
+            for page in await list_prose(visit, name)
+        ]
+    return []
+
+
+async def _list_members(visit: Visit) -> list[SearchEntry]:
+    """Return the members, for callers who may read them."""
+    if not visit.may(Permission.READ_PEOPLE):
+        return []
+    people = await visit.control.run(visit.book.people.list)
+    return [
+        SearchEntry(person.name or person.email, "member", f"/people#{person.id}", person.email)
+        for person in people
+    ]  # fmt: skip
 
 
 def _list_drafts(visit: Visit, name: str) -> Iterator[SearchEntry]:
