@@ -200,6 +200,48 @@ class DraftAccess(msgspec.Struct, frozen=True):
     expires_at: str
 
 
+class PullStatus(msgspec.Struct, frozen=True):
+    """An open pull request of a hosted repository, as this server sees it.
+
+    Attributes:
+        head: the proposed commit.
+        url: its page on the forge.
+        runs: whether the server runs its code: tests and preview.
+        check: the result of `bbops/check` in a line; empty until it is known, as `plan`.
+        is_ok: whether both are a success.
+        preview: the address of its draft; empty without one.
+    """
+
+    number: int
+    title: str
+    author: str
+    branch: str
+    head: str
+    url: str
+    is_fork: bool
+    is_draft: bool
+    runs: bool
+    check: str
+    plan: str
+    is_ok: bool
+    preview: str
+
+
+class ForgeStatus(msgspec.Struct, frozen=True):
+    """The pull requests of a project, and why the forge is not up to date; empty if it is."""
+
+    repository: str
+    problem: str
+    pulls: list[PullStatus]
+
+
+class AllowedPull(msgspec.Struct, frozen=True):
+    """The commit of a fork's pull request whose tests and preview run now."""
+
+    number: int
+    head: str
+
+
 class ProposalTestResult(msgspec.Struct, frozen=True):
     """The test results of a proposal.
 

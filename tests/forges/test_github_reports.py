@@ -111,17 +111,15 @@ def test_deleted_comment_is_gone(
         run(forge.comment(1, MARKER, known))
 
 
-def test_preview_is_a_transient_deployment_until_it_ends(
+def test_preview_is_no_production_deployment_and_ends(
     world: GitHubWorld, forge: GitHubForge, head: str, run: Run
 ) -> None:
-    preview = Deployment(
-        "preview/1", head, is_active=True, url="https://p1.bbops.test", is_transient=True
-    )
+    preview = Deployment("preview/1", head, is_active=True, url="https://p1.bbops.test")
     known = run(forge.deploy(preview))
     assert run(forge.find_deployment("preview/1", head)) == known
     run(forge.deploy(Deployment("preview/1", head, is_active=False), known))
     (deployment,) = world.deployments
-    assert (deployment.is_transient, deployment.is_production) == (True, False)
+    assert (deployment.is_transient, deployment.is_production) == (False, False)
     assert deployment.states == [
         {"state": "success", "environment_url": "https://p1.bbops.test"}, {"state": "inactive"},
     ]  # fmt: skip
@@ -131,7 +129,7 @@ def test_production_is_deployed_in_spite_of_missing_checks(
     world: GitHubWorld, forge: GitHubForge, github: GitHubServer, run: Run
 ) -> None:
     commit = git(world.repo.path, "rev-parse", "main")
-    run(forge.deploy(Deployment("production", commit, is_active=True)))
+    run(forge.deploy(Deployment("production", commit, is_active=True, is_production=True)))
     assert world.deployments[0].is_production
     body = next(
         request.body for request in github.requests if request.path.endswith("/deployments")

@@ -17,9 +17,9 @@ from bbops.source.git.proposals import VERDICTS, Proposal, Review
 from bbops_server.accounts import proposals
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import AccountError
+from bbops_server.publish.impact.impact import ProjectImpact
 from bbops_server.publish.proposals import snapshots
 from bbops_server.publish.proposals.merge_status import MergeStatus
-from bbops_server.publish.proposals.parts import ProjectImpact
 from bbops_server.publish.proposals.rules import (
     EligibleReviewers,
     MergeRequirements,

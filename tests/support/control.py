@@ -99,6 +99,9 @@ class OneProject:
     def versions(self, name: str) -> OneHistory | None:
         return OneHistory(self.publications) if name == "small" else None
 
+    def pulls(self, name: str) -> None:
+        """Return None: the project has no forge."""
+
     def frontends(self, name: str) -> OneFrontend | None:
         return OneFrontend() if name == "small" else None
 

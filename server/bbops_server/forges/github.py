@@ -21,7 +21,9 @@ from bbops_server.process.host.secrets import Secrets
 from bbops_server.settings.forge_binding import ForgeBinding, ForgeKind
 
 KINDS: tuple[ForgeKind, ...] = ("github",)
-EVENTS = frozenset({"push", "create", "delete", "pull_request", "repository"})
+EVENTS = frozenset(
+    {"push", "create", "delete", "pull_request", "pull_request_review", "repository"}
+)
 _PREFIX = "sha256="
 _WITH_TOKEN: Final[frozenset[Capability]] = frozenset({"deployments", "releases", "teams"})
 

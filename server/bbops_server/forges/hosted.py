@@ -62,6 +62,12 @@ class ForgeConflict(ForgeError):
 class HostedForge(Protocol):
     """A repository on a hosted forge."""
 
+    repository: str
+    """The path of the repository, such as `acme/shop`."""
+
+    url: str
+    """The address of the forge, without a final slash."""
+
     capabilities: frozenset[Capability]
     pull_ref: str
     """The ref of a pull request's head in git, with `{number}`."""
@@ -121,6 +127,10 @@ class HostedForge(Protocol):
 
     async def may_write(self, login: str) -> bool:
         """Return whether a user may push to the repository, so that their approval counts."""
+        ...
+
+    async def login_of(self, subject: str) -> str:
+        """Return the login of a user, by the id that sign-in has reported."""
         ...
 
     async def is_team_member(self, team: str, login: str) -> bool:

@@ -26,6 +26,7 @@ class PullRequest:
         is_draft: whether its author has marked it as not ready.
         merged: the commit by which it came in; empty while it has not.
         merged_by: the login of the user who merged it; empty while it has not.
+        body: its description.
     """
 
     number: int
@@ -40,6 +41,7 @@ class PullRequest:
     is_draft: bool = False
     merged: str = ""
     merged_by: str = ""
+    body: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +108,14 @@ class Deployment:
     Attributes:
         is_active: whether it serves; an inactive one ends.
         url: the address that it serves at; empty if it has none.
-        is_transient: whether it ends with its pull request.
+        is_production: whether users of the project see it.
     """
 
     environment: str
     commit: str
     is_active: bool
     url: str = ""
-    is_transient: bool = False
+    is_production: bool = False
 
 
 @dataclass(frozen=True, slots=True)

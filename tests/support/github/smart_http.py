@@ -38,6 +38,7 @@ def serve_git(handler: BaseHTTPRequestHandler, world: GitHubWorld) -> None:
     )
     if is_push and handler.command == "POST":
         world.sync()
+    world.fetches += not is_push and handler.command == "POST"
     _relay(handler, done.stdout)
 
 

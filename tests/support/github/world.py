@@ -74,6 +74,8 @@ class GitHubWorld:
         self.releases: list[Released] = []
         self._refs: dict[str, str] = {}
         self._last_id = 5_000
+        self.fetches = 0
+        """The number of times that a git client has read the branches."""
 
     def now(self) -> datetime:
         return self.clock()
@@ -112,6 +114,14 @@ class GitHubWorld:
             bare.fork(self.repo.path, path)
             self.forks[name] = Repo(self.new_id(), name, path, parent=self.repo.name)
         return self.forks[name]
+
+    def main(self) -> str:
+        """Return the newest commit of the default branch."""
+        return bare.refs(self.repo.path)[f"refs/heads/{self.repo.default}"]
+
+    def read(self, commit: str, path: str) -> str:
+        """Return the text of a file in a commit."""
+        return git(self.repo.path, "show", f"{commit}:{path}")
 
     def find_repo(self, name: str) -> Repo | None:
         """Return the repository or fork of a name, also of a former one."""

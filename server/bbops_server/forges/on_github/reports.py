@@ -148,8 +148,8 @@ def _annotate(finding: JsonDiagnostic) -> dict[str, Any]:
 def _describe_deployment(deployment: Deployment) -> dict[str, Any]:
     return {
         "ref": deployment.commit, "environment": deployment.environment, "auto_merge": False,
-        "required_contexts": [], "transient_environment": deployment.is_transient,
-        "production_environment": not deployment.is_transient,
+        "required_contexts": [], "production_environment": deployment.is_production,
+        "transient_environment": False,  # else GitHub does not end the one before
     }  # fmt: skip
 
 

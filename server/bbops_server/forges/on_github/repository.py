@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Final
+from urllib.parse import quote
 
 import msgspec
 
@@ -74,6 +75,10 @@ class GitHubRepository:
                 login = (await self.api.get("/user", _User)).login
             self._logins = frozenset({login})
         return self._logins
+
+    async def login_of(self, subject: str) -> str:
+        """Return the login of a user, by the id that sign-in has reported."""
+        return (await self.api.get(f"/user/{quote(subject, safe='')}", _User)).login
 
     async def git_credential(self) -> GitCredential:
         """Return the credential for git over HTTPS."""

@@ -46,6 +46,7 @@ class GitHubPull(msgspec.Struct):
     base: _End
     user: GitHubUser | None = None
     draft: bool = False
+    body: str | None = None
     merged_at: str | None = None
     merge_commit_sha: str | None = None
     merged_by: GitHubUser | None = None
@@ -60,7 +61,7 @@ class GitHubPull(msgspec.Struct):
             login(self.user), self.head.sha, self.head.ref, self.base.ref, self.html_url,
             is_fork=not is_same, is_draft=self.draft,
             merged=(self.merge_commit_sha or "") if is_merged else "",
-            merged_by=login(self.merged_by) if is_merged else "",
+            merged_by=login(self.merged_by) if is_merged else "", body=self.body or "",
         )  # fmt: skip
 
 

@@ -16,12 +16,14 @@ from bbops_server.process.messages.repositories import (
     CommitCount,
     CountCommits,
     Fetch,
+    FetchHeads,
     FindChangedParts,
     FindChangedPartsAnswer,
     ListBranches,
     ListRemoteBranches,
     MeasurePush,
     MoveBranch,
+    PushBranch,
     PushSize,
     PushTag,
     ReadFrontends,
@@ -34,6 +36,7 @@ from bbops_server.process.messages.repositories import (
     ResolveAnswer,
     RestoreVersion,
     TagVersion,
+    TakeBranch,
 )
 from bbops_server.publish.build.executor import SyncHandlers
 from bbops_server.publish.build.mirrors import Mirrors
@@ -64,7 +67,8 @@ class RepositoryHandlers:
         """Handlers that use the network."""
         return {
             Fetch: self._mirrors.fetch, ListRemoteBranches: self._mirrors.branches,
-            PushTag: self._mirrors.push_tag,
+            PushTag: self._mirrors.push_tag, FetchHeads: self._mirrors.heads,
+            PushBranch: self._mirrors.push_branch, TakeBranch: self._mirrors.take_branch,
         }  # fmt: skip
 
     def _resolve(self, request: Resolve) -> ResolveAnswer:

@@ -12,13 +12,13 @@ from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProposalTestResult
 from bbops.source.git.proposals import Candidate, Forge, Proposal
 from bbops_server.process.messages.proposals import ProposedChange
-from bbops_server.publish.proposals.parts import (
+from bbops_server.publish.impact.impact import (
     HostedProject,
     ImpactReader,
     ProjectImpact,
     of_project,
 )
-from bbops_server.publish.proposals.proposal_tests import RUNNING, STOPPED, TestKey
+from bbops_server.publish.impact.proposal_tests import RUNNING, STOPPED, TestKey
 from bbops_server.publish.proposals.rules import (
     EligibleReviewers,
     MergeRequirements,
