@@ -219,7 +219,7 @@ def test_private_address_needs_a_permission(github: GitHubServer, tmp_path: Path
 def test_renamed_repository_is_followed_and_remembered(
     world: GitHubWorld, github: GitHubServer, forge: GitHubForge, run: Run
 ) -> None:
-    world.rename("acme/store")
+    world.rename("newco/store")
     assert run(forge.open(WISH)).number == 1
     assert run(forge.get(1)).number == 1
     with github.counted() as requests:

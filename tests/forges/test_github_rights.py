@@ -9,6 +9,7 @@ import pytest
 from bbops_server.forges.github import GitHubForge
 from bbops_server.forges.hosted import ForgeError, ForgeForbidden, HostedForge
 from bbops_server.forges.on_github.repository import find_api
+from bbops_server.forges.on_github.rights import TOKEN_RIGHTS
 from bbops_server.forges.opening import open_forge
 from bbops_server.process.host.secrets import Secrets
 from tests.support.github.connected import EGRESS, Client, Run, bind_token
@@ -59,7 +60,7 @@ def test_repository_of_a_user_needs_no_teams(world: GitHubWorld, client: Client,
 
 def test_invisible_repository_has_no_right(github: GitHubServer, client: Client, run: Run) -> None:
     github.faults.add("GET", "/repos/acme/shop$", status=404)
-    assert len(missing(run, client.with_token())) == 6
+    assert missing(run, client.with_token()) == set(TOKEN_RIGHTS)
 
 
 def test_rejected_token_is_an_error(world: GitHubWorld, client: Client, run: Run) -> None:
@@ -94,6 +95,8 @@ def test_kind_without_a_client_is_an_error(github: GitHubServer) -> None:
         open_forge(replace(binding, kind="gitlab"), secrets, EGRESS)
     with pytest.raises(ForgeError, match="the forge of 'shop' has no credential"):
         open_forge(replace(binding, token_env=""), secrets, EGRESS)
+    with pytest.raises(ForgeError, match="not sent to 'http://.* without https"):
+        open_forge(replace(binding, url="http://git.acme.test"), secrets, EGRESS)
 
 
 @pytest.mark.parametrize(

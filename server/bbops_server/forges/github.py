@@ -10,11 +10,12 @@ from urllib.parse import quote
 
 from bbops.base.host import Clock
 from bbops_server.forges.hooks import Headers, HookProof, SignatureProof
-from bbops_server.forges.hosted import Capability
+from bbops_server.forges.hosted import Capability, HostedForge
 from bbops_server.forges.on_github.pulls import GitHubPulls
 from bbops_server.forges.on_github.reports import GitHubReports
 from bbops_server.forges.on_github.reviews import GitHubReviews
 from bbops_server.forges.on_github.rights import GitHubRights
+from bbops_server.forges.on_github.webhooks import GitHubWebhooks
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.settings.forge_binding import ForgeBinding, ForgeKind
@@ -39,10 +40,11 @@ def proof_of(headers: Headers, secret: str) -> HookProof:
     return SignatureProof(secret, signature.removeprefix(_PREFIX) if is_known else "")
 
 
-class GitHubForge(GitHubPulls, GitHubReviews, GitHubReports, GitHubRights):
+class GitHubForge(GitHubPulls, GitHubReviews, GitHubReports, GitHubRights, GitHubWebhooks):
     """Implements `HostedForge`. Only Apps write check runs, so only they have annotations."""
 
     pull_ref = "refs/pull/{number}/head"
+    hook_events = EVENTS
 
     def __init__(
         self, binding: ForgeBinding, secrets: Secrets, egress: EgressPolicy, *,
@@ -58,4 +60,6 @@ class GitHubForge(GitHubPulls, GitHubReviews, GitHubReports, GitHubRights):
         return f"{self.url}/{self.repository}/blob/{commit}/{quote(file)}#L{line}"
 
 
-open_client = GitHubForge
+def open_client(binding: ForgeBinding, secrets: Secrets, egress: EgressPolicy) -> HostedForge:
+    """Return the client of a binding. Sends no request."""
+    return GitHubForge(binding, secrets, egress)

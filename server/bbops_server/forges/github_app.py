@@ -87,7 +87,11 @@ class AppKey:
 
 
 class AppCredential:
-    """Installation tokens, renewed before they expire; concurrent requests share one."""
+    """Installation tokens, renewed before they expire; concurrent requests share one.
+
+    Attributes:
+        api: requests of the App itself, with a JWT.
+    """
 
     def __init__(
         self, base: str, repository: str, app: ForgeApp, secrets: Secrets, egress: EgressPolicy,
@@ -107,7 +111,7 @@ class AppCredential:
         self._clock = clock or SystemClock()
         self._repository, self._root = repository, f"/repos/{repository}"
         key = AppKey(app, secrets, self._clock)
-        self._api = ForgeApi(base, key, egress, headers=headers, root=self._root, clock=self._clock)
+        self.api = ForgeApi(base, key, egress, headers=headers, root=self._root, clock=self._clock)
         self._lock = asyncio.Lock()
         self._token: _InstallationToken | None = None
 
@@ -117,7 +121,7 @@ class AppCredential:
     @property
     def requests(self) -> int:
         """The number of requests for tokens."""
-        return self._api.requests
+        return self.api.requests
 
     async def token(self) -> str:
         """Return a token that is valid for at least five minutes.
@@ -141,31 +145,31 @@ class AppCredential:
 
     async def read_app(self) -> GitHubApp:
         """Return the App. Raises: ForgeError: its key is not valid."""
-        return await self._api.get("/app", GitHubApp)
+        return await self.api.get("/app", GitHubApp)
 
     async def read_installation(self) -> Installation:
         """Return the installation. Raises: ForgeGone: the App is not installed there."""
         try:
-            return await self._api.get(f"{self._root}/installation", Installation)
+            return await self.api.get(f"{self._root}/installation", Installation)
         except ForgeGone:
             message = f"the GitHub App is not installed for '{self._repository}'"
             raise ForgeGone(message, hint=_APP_HINT) from None
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._api.aclose()
+        await self.api.aclose()
 
     async def _make_token(self) -> _InstallationToken:
         """Return a new token for the repository alone."""
         installation = await self.read_installation()
-        response = await self._api.send(
+        response = await self.api.send(
             "POST", f"/app/installations/{installation.id}/access_tokens", self._scope()
         )
         return decode(response, _InstallationToken)
 
     def _scope(self) -> Mapping[str, Any]:
         """Return the repository, by its number once it was renamed."""
-        number = self._api.moved.rpartition("/")[2]
+        number = self.api.moved.rpartition("/")[2]
         if number.isdigit():
             return {"repository_ids": [int(number)]}
         return {"repositories": [self._repository.rpartition("/")[2]]}

@@ -15,6 +15,7 @@ from bbops_server.forges.values import (
     CheckState,
     Deployment,
     ForgeRight,
+    ForgeWebhook,
     GitCredential,
     NewPullRequest,
     NewRelease,
@@ -70,6 +71,11 @@ class HostedForge(Protocol):
     capabilities: frozenset[Capability]
     pull_ref: str
     """The ref of a pull request's head in git, with `{number}`."""
+
+    @property
+    def requests_left(self) -> int | None:
+        """The number of requests that the forge still accepts in its window; None if unknown."""
+        ...
 
     async def list_open(self, target: str) -> Sequence[PullRequest]:
         """Return the open pull requests of a branch, newest first. One conditional request."""
@@ -166,6 +172,18 @@ class HostedForge(Protocol):
 
     async def check_rights(self) -> Sequence[ForgeRight]:
         """Return the rights that the server needs, and whether the credential has each."""
+        ...
+
+    async def set_webhook(self, address: str, secret: str) -> None:
+        """Create the webhook of an address, or replace its secret.
+
+        Raises:
+            ForgeForbidden: the credential may not manage webhooks.
+        """
+        ...
+
+    async def find_webhook(self, address: str) -> ForgeWebhook | None:
+        """Return the webhook of an address. Raises as `set_webhook`."""
         ...
 
     async def git_credential(self) -> GitCredential:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from functools import cache
 from typing import Protocol, cast
+from urllib.parse import urlsplit
 
 from bbops.base.registry import members
 from bbops_server.forges.hosted import ForgeError, HostedForge
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.secrets import Secrets
+from bbops_server.settings import is_loopback
 from bbops_server.settings.forge_binding import ForgeBinding, ForgeKind
 
 
@@ -31,7 +33,8 @@ def open_forge(binding: ForgeBinding, secrets: Secrets, egress: EgressPolicy) ->
         egress: the rules for connections.
 
     Raises:
-        ForgeError: its kind has no client yet, or the binding has no credential.
+        ForgeError: its kind has no client yet, the binding has no credential, or it would be sent
+            without https.
     """
     open_client = find_clients().get(binding.kind)
     if open_client is None:
@@ -40,6 +43,12 @@ def open_forge(binding: ForgeBinding, secrets: Secrets, egress: EgressPolicy) ->
         raise ForgeError(
             f"the forge of '{binding.project}' has no credential",
             hint=f"'bbops forge connect {binding.project}' stores one",
+        )
+    parts = urlsplit(binding.url)
+    if parts.scheme != "https" and not is_loopback(parts.hostname or ""):
+        raise ForgeError(
+            f"a credential is not sent to '{binding.url}' without https",
+            hint="set 'url' of 'forge' to the https address",
         )
     return open_client(binding, secrets, egress)
 

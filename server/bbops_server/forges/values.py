@@ -144,6 +144,14 @@ class ForgeRight:
 
 
 @dataclass(frozen=True, slots=True)
+class ForgeWebhook:
+    """A webhook at a forge; `last` is the response to its last delivery, empty if unknown."""
+
+    address: str
+    last: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class GitCredential:
     """A user and a password for git over HTTPS."""
 

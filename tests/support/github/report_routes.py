@@ -1,16 +1,13 @@
-"""Routes of checks, comments, deployments, releases, Apps and webhooks of the stand-in."""
+"""Routes of checks, comments, deployments, releases and webhooks of the stand-in for GitHub."""
 
 from __future__ import annotations
 
-import secrets
-from datetime import timedelta
 from typing import Any
 
 from tests.support.github import bare
 from tests.support.github.facts import (
     Comment,
     Deployed,
-    Grant,
     Hook,
     Released,
     Run,
@@ -19,8 +16,6 @@ from tests.support.github.facts import (
 from tests.support.github.routing import REPO, Call, Reply, require, route
 
 MAX_BODY = 65_536
-JWT = ""
-"""The right of a request with an App's JWT."""
 
 
 @route("GET", "/user", "metadata: read")
@@ -196,34 +191,17 @@ def list_hooks(call: Call) -> Reply:
 @route("POST", f"{REPO}/hooks", "repository_hooks: write")
 def create_hook(call: Call) -> Reply:
     config = call.body["config"]
+    known = [hook.url for hook in call.world.webhooks.hooks]
+    require(config["url"] not in known, 422, "Hook already exists on this repository")
     hook = Hook(call.world.new_id(), config["url"], config["secret"], call.body["events"])
     call.world.webhooks.hooks.append(hook)
     return Reply(201, call.shapes.hook(hook))
 
 
-@route("GET", "/app", JWT)
-def show_app(call: Call) -> Reply:
-    return Reply(200, call.shapes.app())
-
-
-@route("GET", f"{REPO}/installation", JWT)
-def show_installation(call: Call) -> Reply:
-    app = call.world.app
-    require(app and app.is_installed)
-    return Reply(200, call.shapes.installation())
-
-
-@route("POST", "/app/installations/{installation_id}/access_tokens", JWT)
-def create_token(call: Call) -> Reply:
-    world, body = call.world, call.body or {}
-    app = world.app
-    assert app is not None
-    name = world.repo.name.partition("/")[2]
-    is_known = body.get("repositories") == [name] or body.get("repository_ids") == [world.repo.id]
-    message = "There is at least one repository that does not exist or is not accessible"
-    require(app.is_installed and is_known, 422, message)
-    ends = world.now() + timedelta(hours=1)
-    token = f"ghs_{secrets.token_hex(18)}"
-    world.grants[token] = Grant(f"{app.slug}[bot]", dict(app.rights), is_app=True, expires_at=ends)
-    answer = {"token": token, "expires_at": ends.strftime("%Y-%m-%dT%H:%M:%SZ")}
-    return Reply(201, {**answer, "permissions": app.rights, "repository_selection": "selected"})
+@route("PATCH", f"{REPO}/hooks/{{hook_id}}", "repository_hooks: write")
+def change_hook(call: Call) -> Reply:
+    number, config = call.number("hook_id"), call.body["config"]
+    found = [hook for hook in call.world.webhooks.hooks if hook.id == number]
+    require(found)
+    found[0].url, found[0].secret = config["url"], config["secret"]
+    return Reply(200, call.shapes.hook(found[0]))

@@ -47,7 +47,7 @@ Handler = Callable[[Call], Reply]
 
 @dataclass(frozen=True)
 class Route:
-    """A route; `template` is the path in GitHub's description, `right` empty for an App's JWT."""
+    """A route; `template` is the path in GitHub's description, `right` what the token must have."""
 
     method: str
     template: str

@@ -15,7 +15,8 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 import jwt
 
-from tests.support.github import pull_routes, report_routes
+from tests.support.github import app_routes, pull_routes, report_routes
+from tests.support.github.app_routes import JWT, NOTHING
 from tests.support.github.facts import Grant
 from tests.support.github.faults import Faults
 from tests.support.github.report_shapes import ReportShapes
@@ -24,7 +25,7 @@ from tests.support.github.smart_http import serve_git
 from tests.support.github.world import GitHubWorld, Refused
 
 API = "/api/v3"
-MODULES = (pull_routes, report_routes)
+MODULES = (pull_routes, report_routes, app_routes)
 _DOCS = "https://docs.github.com/rest"
 
 
@@ -99,7 +100,8 @@ class GitHubServer(ThreadingHTTPServer):
             with self.world.lock:
                 self.world.sync()
                 template, sent = self._process(method, path, query, headers, body)
-                self.world.sync()
+                if method != "GET":
+                    self.world.sync()
         if fault and not (fault.gate and not fault.status):
             sent = Sent(fault.status, fault.value, {**self._limits(), **fault.headers})
         assert sent is not None
@@ -149,14 +151,19 @@ class GitHubServer(ThreadingHTTPServer):
         headers: Mapping[str, str], body: Any,
     ) -> Reply:  # fmt: skip
         token = headers.get("authorization", "").removeprefix("Bearer ")
-        grant = self._read_jwt(token) if not route.right else self._find_grant(token)
+        grant = self._identify(route.right, token)
         path = {name: unquote(value) for name, value in names.items()}
         if "repo" in path and f"{path['owner']}/{path['repo']}" != self.world.repo.name:
             raise Refused(404, "Not Found")
-        if route.right and not grant.has(route.right):
+        if route.right not in {JWT, NOTHING} and not grant.has(route.right):
             kind = "integration" if grant.is_app else "personal access token"
             raise Refused(403, f"Resource not accessible by {kind}")
         return route.handler(Call(self.world, self.shapes, grant, path, query, body))
+
+    def _identify(self, right: str, token: str) -> Grant:
+        if right == NOTHING:
+            return Grant("", {})
+        return self._find_grant(token) if right != JWT else self._read_jwt(token)
 
     def _find_grant(self, token: str) -> Grant:
         grant = self.world.grants.get(token)

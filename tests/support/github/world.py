@@ -48,6 +48,7 @@ class GitHubWorld:
     Attributes:
         clock: returns the time, which tests replace.
         old_names: former names of the repository.
+        manifests: the App and its private key, by the code of its manifest.
         teams: the members of each team, such as `acme/backend`.
     """
 
@@ -62,6 +63,7 @@ class GitHubWorld:
         self.teams: dict[str, set[str]] = {}
         self.grants: dict[str, Grant] = {}
         self.app: App | None = None
+        self.manifests: dict[str, tuple[App, str]] = {}
         self.webhooks = Webhooks()
         self.pulls: list[Pull] = []
         self.reviews: list[Review] = []

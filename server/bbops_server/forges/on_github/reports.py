@@ -34,6 +34,8 @@ class GitHubReports(GitHubRepository):
         path, method = f"{self.root}/check-runs", "POST"
         if known and not known.endswith(_COMPLETED):
             path, method = f"{path}/{known}", "PATCH"
+        else:
+            body["head_sha"] = status.commit
         response = await self.api.send(method, path, body, right=right)
         number = str(decode(response, GitHubId).id)
         return number if status.state == "pending" else number + _COMPLETED
@@ -129,7 +131,7 @@ def _describe_run(status: StatusReport) -> dict[str, Any]:
     is_pending = status.state == "pending"
     result = {"status": "in_progress"} if is_pending else {"conclusion": status.state}
     url = {"details_url": status.url} if status.url else {}
-    return {"name": status.name, "head_sha": status.commit, "output": output, **result, **url}
+    return {"name": status.name, "output": output, **result, **url}
 
 
 def _annotate(finding: JsonDiagnostic) -> dict[str, Any]:

@@ -61,6 +61,11 @@ class GitHubRepository:
         """The number of requests that were sent, with those for tokens."""
         return self.api.requests + (self.app.requests if self.app else 0)
 
+    @property
+    def requests_left(self) -> int | None:
+        """The number of requests that GitHub still accepts this hour; None before the first."""
+        return self.api.limits.left
+
     async def bot_logins(self) -> frozenset[str]:
         """Return the login of the App or of the token's user; later calls send no request."""
         if not self._logins:

@@ -27,14 +27,22 @@ PURPOSES: Final[Mapping[str, str]] = {
     "contents: write": "pushes drafts, merges pull requests and creates releases",
     "pull_requests: write": "lists, opens, comments and closes pull requests",
     "checks: write": "reports checks with annotations",
+    "checks: read": "reads required checks",
     "statuses: write": "reports checks",
+    "statuses: read": "reads required checks",
     "deployments: write": "shows previews and production",
     "members: read": "counts approvals of teams in CODEOWNERS",
 }
 """The purpose of each right, by the name that GitHub gives it."""
 
-_APP_RIGHTS: Final = tuple(name for name in PURPOSES if name != "statuses: write")
-_TOKEN_RIGHTS: Final = tuple(name for name in PURPOSES if name != "checks: write")
+APP_RIGHTS: Final = tuple(
+    name for name in PURPOSES if name not in {"checks: read", "statuses: write"}
+)
+"""The rights of an App, which writes check runs."""
+TOKEN_RIGHTS: Final = tuple(
+    name for name in PURPOSES if name not in {"checks: write", "statuses: read"}
+)
+"""The rights of a token, which writes commit statuses."""
 _TRIALS: Final[Mapping[str, tuple[str, Mapping[str, Any]]]] = {
     "contents: write": ("git/refs", {"ref": f"refs/heads/{_NO_REF}", "sha": NO_COMMIT}),
     "pull_requests: write": ("pulls", {"title": "bbops", "head": _NO_REF, "base": _NO_REF}),
@@ -66,13 +74,13 @@ class GitHubRights(GitHubRepository):
         """
         if self.app is not None:
             installation = await self.app.read_installation()
-            return [_right(name, _covers(installation, name)) for name in _APP_RIGHTS]
+            return [_right(name, _covers(installation, name)) for name in APP_RIGHTS]
         try:
             repository = await self.api.get(self.root, _OwnedRepository)
         except ForgeGone:
-            return [_right(name, is_granted=False) for name in _TOKEN_RIGHTS]
+            return [_right(name, is_granted=False) for name in TOKEN_RIGHTS]
         return [
-            _right(name, await self._has_right(name, repository.owner)) for name in _TOKEN_RIGHTS
+            _right(name, await self._has_right(name, repository.owner)) for name in TOKEN_RIGHTS
         ]
 
     async def _has_right(self, name: str, owner: _Owner) -> bool:
@@ -81,6 +89,8 @@ class GitHubRights(GitHubRepository):
             return await self._try(*_TRIALS[name])
         if name == _MEMBERS and owner.type == _ORGANIZATION:
             return await self._can_read(f"/orgs/{owner.login}/teams")
+        if name == "checks: read":
+            return await self._can_read(f"{self.root}/commits/HEAD/check-runs")
         return True
 
     async def _can_read(self, path: str) -> bool:

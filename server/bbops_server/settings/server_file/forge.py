@@ -99,6 +99,13 @@ def read_binding(
 
 def _locate(forge: WrittenForge, repository: str) -> tuple[str, str]:
     """Return the address of the forge, and the repository's path; empty for an unknown one."""
+    url, path = locate(repository)
+    default = url or PUBLIC.get(forge.kind, "")
+    return (forge.url or default).rstrip("/"), forge.repository or path
+
+
+def locate(repository: str) -> tuple[str, str]:
+    """Return the forge's address and the path in a repository's address; empty for unknown ones."""
     parts = urlsplit(repository)
     url, path = "", ""
     if parts.scheme in {"http", "https", "ssh"}:
@@ -109,5 +116,4 @@ def _locate(forge: WrittenForge, repository: str) -> tuple[str, str]:
     elif (matched := _SSH(repository)) and "/" in matched[2]:
         url, path = f"https://{matched[1]}", matched[2]
     path = path.strip("/").removesuffix(".git")
-    default = url or PUBLIC.get(forge.kind, "")
-    return (forge.url or default).rstrip("/"), forge.repository or (path if _PATH(path) else "")
+    return url, path if _PATH(path) else ""
