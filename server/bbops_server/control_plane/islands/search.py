@@ -14,6 +14,7 @@ from litestar.params import FromPath, QueryParameter
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.reference import list_prose
 from bbops_server.control_plane.projects.visited_project import PROJECT
+from bbops_server.control_plane.proposals.pulls import list_open_pulls
 from bbops_server.control_plane.proposals.review import VisitedProposals
 from bbops_server.control_plane.web.frame import asked_draft
 from bbops_server.control_plane.web.outline_links import OutlineLinks
@@ -107,7 +108,13 @@ def _list_drafts(visit: Visit, name: str) -> Iterator[SearchEntry]:
 
 
 async def _list_proposals(visit: Visit, name: str) -> list[SearchEntry]:
-    """Return the open proposals; none if the repository is hosted elsewhere."""
+    """Return the open proposals, or the open pull requests on the project's forge."""
+    if pulls := list_open_pulls(visit, name):
+        page = OutlineLinks(name).to("proposals")
+        return [
+            SearchEntry(f"#{pull.number} {pull.title}", "pull request", page, pull.author)
+            for pull in pulls
+        ]
     try:
         proposals = await VisitedProposals(visit, name).list_all("open")
     except HTTPException:
