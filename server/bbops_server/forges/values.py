@@ -26,6 +26,7 @@ class PullRequest:
         is_draft: whether its author has marked it as not ready.
         merged: the commit by which it came in; empty while it has not.
         merged_by: the login of the user who merged it; empty while it has not.
+        body: its description.
     """
 
     number: int
@@ -40,6 +41,7 @@ class PullRequest:
     is_draft: bool = False
     merged: str = ""
     merged_by: str = ""
+    body: str = ""
 
 
 @dataclass(frozen=True, slots=True)

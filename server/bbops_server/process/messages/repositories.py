@@ -37,6 +37,20 @@ class Fetch(RequestMessage[FetchAnswer], frozen=True):
     """Refs of the project's versions."""
 
 
+class FetchedRef(AnswerMessage, frozen=True):
+    """The commit of a ref; empty without the ref."""
+
+    commit: str
+
+
+class FetchRef(RequestMessage[FetchedRef], frozen=True):
+    """Fetch the objects of a ref that the mirror does not keep."""
+
+    url: str
+    mirror: str
+    ref: str
+
+
 class ResolveAnswer(AnswerMessage, frozen=True):
     """A branch's newest commit, None without the branch, and the stamp of the reading."""
 

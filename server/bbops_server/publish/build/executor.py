@@ -8,12 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-from bbops_server.process.messages.repositories import Fetch, ListRemoteBranches, PushTag
+from bbops_server.process.messages.repositories import (
+    Fetch,
+    FetchRef,
+    ListRemoteBranches,
+    PushTag,
+)
 from bbops_server.process.messages.request import AnswerMessage, RequestMessage
 from bbops_server.process.messages.service import Handlers
 
 T = TypeVar("T")
-Online: TypeAlias = Fetch | ListRemoteBranches | PushTag
+Online: TypeAlias = Fetch | FetchRef | ListRemoteBranches | PushTag
 
 SyncHandler: TypeAlias = Callable[[Any], AnswerMessage]
 """Answers a request in a thread; raises BbopsError if it fails."""

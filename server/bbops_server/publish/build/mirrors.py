@@ -12,6 +12,8 @@ from bbops_server.process.messages.repositories import (
     Branches,
     Fetch,
     FetchAnswer,
+    FetchedRef,
+    FetchRef,
     ListRemoteBranches,
     PushTag,
 )
@@ -39,6 +41,10 @@ class Mirrors:
     def branches(self, request: ListRemoteBranches) -> Branches:
         """Return every remote branch with its newest commit. Raises as `fetch`."""
         return Branches(self._mirror(request.url, request.mirror).branches())
+
+    def fetch_ref(self, request: FetchRef) -> FetchedRef:
+        """Fetch the objects of a ref of the remote repository. Raises as `fetch`."""
+        return FetchedRef(self._mirror(request.url, request.mirror).fetch_ref(request.ref))
 
     def push_tag(self, request: PushTag) -> DoneAnswer:
         """Push a tag to the remote repository. Raises as `fetch`."""

@@ -16,6 +16,7 @@ from bbops_server.process.messages.repositories import (
     CommitCount,
     CountCommits,
     Fetch,
+    FetchRef,
     FindChangedParts,
     FindChangedPartsAnswer,
     ListBranches,
@@ -64,7 +65,7 @@ class RepositoryHandlers:
         """Handlers that use the network."""
         return {
             Fetch: self._mirrors.fetch, ListRemoteBranches: self._mirrors.branches,
-            PushTag: self._mirrors.push_tag,
+            PushTag: self._mirrors.push_tag, FetchRef: self._mirrors.fetch_ref,
         }  # fmt: skip
 
     def _resolve(self, request: Resolve) -> ResolveAnswer:

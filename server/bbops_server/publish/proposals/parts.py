@@ -22,9 +22,9 @@ from bbops_server.publish.proposals.proposal_tests import (
     TestKey,
 )
 from bbops_server.publish.sources.context import PublishContext
+from bbops_server.publish.sources.job_counts import count_jobs
 from bbops_server.publish.sources.record import applied_commit, read_record
 from bbops_server.publish.sources.sources import BranchSource, describe
-from bbops_server.publish.stages.live_plan import count_jobs
 
 READ_SECONDS: Final = 120.0
 

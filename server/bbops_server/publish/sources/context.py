@@ -9,6 +9,7 @@ from typing import Literal
 
 from bbops.database.schema.place import Place, write_place
 from bbops.source.git.series import TAG, Series
+from bbops_server.forges.hosted import HostedForge
 from bbops_server.process.children import SupervisedChild
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.publish.processes.draft_build import DraftBuild
@@ -30,6 +31,9 @@ class PublishContext:
 
     hosts: Callable[[str], tuple[str, ...]] | None = None
     """Returns the hosts that a draft may reach at a commit; None for a live project: all hosts."""
+
+    forge: HostedForge | None = None
+    """The forge that hosts the repository; None without a credential for its API."""
 
     @property
     def is_draft(self) -> bool:
