@@ -2,32 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from pathlib import Path
-
 import pytest
 
-from tests.support.forge_project import RULES, ForgeProject, Way
+from tests.support.forge_project import RULES, Start, Way, start
 from tests.support.served import git
 from tests.support.small_project import FILES, hello
 
 pytestmark = pytest.mark.long
 
-Start = Callable[..., ForgeProject]
-
-
-@pytest.fixture
-def start(tmp_path: Path) -> Iterator[Start]:
-    """Start a project on a forge; its server ends with the test."""
-    started: list[ForgeProject] = []
-
-    def make(*arguments: str, **options: object) -> ForgeProject:
-        started.append(ForgeProject(tmp_path, *arguments, **options))  # type: ignore[arg-type]
-        return started[-1]
-
-    yield make
-    for project in started:
-        project.served.stop()
+__all__ = ["start"]
 
 
 def test_approved_pull_requests_go_live_however_they_are_merged(start: Start) -> None:

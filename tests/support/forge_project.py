@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Self
+
+import pytest
 
 from bbops_server.forges.values import PullRequest
 from tests.conftest import ROOT
@@ -152,3 +155,20 @@ class ForgeProject:
         named = ("--range", f"{live[:12]}..{commit[:12]}") if live else (commit[:12],)
         done = self.served.bbops("accept", *named)
         assert done.returncode == 0, done.stderr
+
+
+Start = Callable[..., ForgeProject]
+
+
+@pytest.fixture
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Start a project on a forge; its server ends with the test."""
+    started: list[ForgeProject] = []
+
+    def make(*arguments: str, **options: Any) -> ForgeProject:
+        started.append(ForgeProject(tmp_path, *arguments, **options))
+        return started[-1]
+
+    yield make
+    for project in started:
+        project.served.stop()

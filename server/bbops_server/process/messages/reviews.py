@@ -29,6 +29,8 @@ class ListArrivals(RequestMessage[Arrivals], frozen=True):
     old: str
     new: str
     most: int
+    quarantine: str = ""
+    """The folder with the objects of a push that is not accepted yet."""
 
 
 class MergeAnswer(AnswerMessage, frozen=True):
@@ -102,3 +104,5 @@ class FindUnsigned(RequestMessage[UnsignedCommits], frozen=True):
     commits: list[ArrivedCommit]
     heads: dict[str, str]
     """The reviewed head of commits that a forge has made, whose signature counts instead."""
+
+    quarantine: str = ""

@@ -42,7 +42,7 @@ class ReviewHandlers:
         }  # fmt: skip
 
     def _list_arrivals(self, request: ListArrivals) -> Arrivals:
-        store = self._sources.store(request.repository)
+        store = self._sources.store(request.repository, request.quarantine)
         if not store.has_commit(request.old):
             return Arrivals([])
         found = list_arrivals(store.place, request.old, request.new, request.most)
@@ -63,7 +63,7 @@ class ReviewHandlers:
         return TextAnswer(None)
 
     def _find_unsigned(self, request: FindUnsigned) -> UnsignedCommits:
-        store = self._sources.store(request.repository)
+        store = self._sources.store(request.repository, request.quarantine)
         trusted = _read_keys(store, request)
         unsigned = find_unsigned(store.place, [each.commit for each in request.commits], trusted)
         heads = {

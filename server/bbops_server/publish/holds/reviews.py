@@ -41,8 +41,7 @@ async def hold_unreviewed(built: BuiltRevision, at: PublishContext) -> BuiltRevi
         if rules.get("source") != "forge":
             raise await _missing(old, new, built, at)
         heads = await require_forge_reviews(old, new, built, at)
-    if rules.get("signed"):
-        await require_signatures(old, new, built, at, heads=heads)
+    await require_signatures(old, new, built, at, heads=heads)
     if rules.get("max_removed_percent") is not None:
         await _hold_large_removal(old, new, built, at)
     return built
