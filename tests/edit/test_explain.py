@@ -43,6 +43,7 @@ WITHOUT = {
     "too-many-files": "20,001 files; tests/pages/test_errors_page.py makes them",
     "not-a-file": "a link is no text; tests/pages/test_errors_page.py makes one",
     "lfs-pointer": "a file of a frontend; tests/golden/check/lfs-pointer",
+    "signers-missing": "files that do not exist; tests/golden/check/review-signers",
     "frontend-too-large": "10,001 files; tests/publish/test_frontend.py makes them",
     "yaml-too-large": "a mebibyte; tests/pages/test_errors_page.py makes it",
     "yaml-too-deep": "65 levels; tests/golden/check/yaml-too-deep has them",

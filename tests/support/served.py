@@ -51,7 +51,7 @@ class Served:
 
     def __init__(
         self, repository: Path, home: Path, *arguments: str, address: str = "",
-        env: dict[str, str] | None = None,
+        env: dict[str, str] | None = None, script: Path | None = None,
     ) -> None:  # fmt: skip
         home.mkdir(exist_ok=True)
         self.repository, self.home, self.env = repository, home, env or {}
@@ -60,7 +60,7 @@ class Served:
         self.log = (home / "log").open("a")
         self.process = warm.start(
             [self.verb, source, *ports, *arguments], cwd=home, stdout=subprocess.PIPE,
-            stderr=self.log,
+            stderr=self.log, script=script,
             env=environment(home) | {"PYTHONFAULTHANDLER": "1"} | (env or {}),
         )  # fmt: skip
         self.events: queue.Queue[dict[str, Any]] = queue.Queue()

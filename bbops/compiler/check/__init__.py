@@ -14,6 +14,7 @@ from bbops.base.registry import members
 from bbops.compiler.check._checked import CheckedProject, check_again
 from bbops.compiler.check._frontend import check_frontend
 from bbops.compiler.check._known_folders import keep_known_folders
+from bbops.compiler.check._signers import check_signers
 from bbops.compiler.check._supported import check_supported
 from bbops.language.loading.load import LoadCache, Loaded, load
 from bbops.language.project import Project
@@ -51,7 +52,7 @@ def validate(
         return None, loaded.diagnostics
     project = check_again(loaded.project, cache.project)
     before = _Before(base, loaded if base is tree else None, cache.files)
-    rules = {*check(project), *check_frontend(project, tree)}
+    rules = {*check(project), *check_frontend(project, tree), *check_signers(project, tree)}
     unsupported = {
         one for one in check_supported(project, before.project)
         if one.place.file not in project.repaired

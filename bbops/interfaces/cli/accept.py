@@ -31,8 +31,10 @@ def command(
 
     HistoryRewritten: COMMIT does not follow the live commit; the decision also covers later
     commits that follow COMMIT. ReviewMissing: it reached an external repository without the review
-    that 'review' requires; --range accepts several commits. TooMuchRemoved: it removes more of
-    the project than 'review.maxRemovedPercent' allows.
+    that 'review' requires; --range accepts several commits. SignatureMissing: it lacks the
+    signature that 'review.signed' requires. ForgeAway, ForgeForbidden, ForgeFailed: the forge does
+    not tell whether it was reviewed. TooMuchRemoved: it removes more of the project than
+    'review.maxRemovedPercent' allows.
     """
     base, commit = _read(commit, between)
     with open_remote(server) as remote:

@@ -112,6 +112,11 @@ KEY_DESCRIPTIONS = WORK_KEYS | {
     "destructive": "The requirement for publishing a change that loses data.",
     "maxRemovedPercent": "The share of files that one commit may remove.",
     "agents": "`propose`: only people merge; `merge`: agents can merge, too.",
+    "Review.source": "The place of the reviews: this `server`, or the `forge` that hosts the"
+    " repository.",
+    "signed": "The signatures that commits need.",
+    "signers": "A file of SSH keys that sign commits, in the format of git's allowed signers.",
+    "SignedReview.keys": "A folder of OpenPGP public keys that sign commits: `*.asc`.",
     "tests": "Whether tests are required before a publication.",
     "gate": "Publish only commits that pass their tests.",
     "frontend": "Static files that are served with the API.",

@@ -39,6 +39,7 @@ _PATTERNS = {
     "^[A-Za-z0-9!": "a word such as Bearer",
     "^[A-Za-z0-9_-]{1,100}": "the name of a cookie",
     "^[A-Za-z0-9_-][A-Za-z0-9_.-]*(": "a folder such as frontend/dist",
+    "^\\.?[A-Za-z0-9_-]": "the path of a file or folder such as .signers",
     r"^[^.\s]+(": "a path in a body such as data.id",
     "^/": "a path such as /notes/:id, without a trailing slash",
     "^(?:\\$\\{ *env": "an address that begins with https://, or exactly '${ env.NAME }'",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, StringConstraints, model_validator
+from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model
 from bbops.base.names import Duration, EnvName, EnvReference, VariableName, env_name
@@ -19,6 +20,9 @@ Scheme = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9!#$%&'*+.^_`|~-]{
 CookieName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_-]{1,100}$")]
 _PART = r"[A-Za-z0-9_-][A-Za-z0-9_.-]*"
 Folder = Annotated[str, StringConstraints(pattern=rf"^{_PART}(/{_PART})*$")]
+_DOT_PART = r"\.?[A-Za-z0-9_-][A-Za-z0-9_.-]*"
+ProjectPath = Annotated[str, StringConstraints(pattern=rf"^{_DOT_PART}(/{_DOT_PART})*$")]
+"""The path of a file or folder of the project, which may begin with a dot."""
 
 
 class EnvVariable(Model):
@@ -130,11 +134,33 @@ AgentRule = Literal["propose", "merge"]
 """The action that coding agents may take on a proposal that is ready to merge."""
 
 
+class SignedReview(Model):
+    """The signatures that commits need, by the files of the live commit.
+
+    - `signers` is a file of SSH keys, as git's `gpg.ssh.allowedSignersFile`; `keys` a folder of
+      OpenPGP public keys, `*.asc`. Only the versions in the live commit count, so that a commit
+      cannot add its own signer.
+    """
+
+    signers: ProjectPath | None = None
+    keys: ProjectPath | None = None
+
+    @model_validator(mode="after")
+    def check_sources(self) -> Self:
+        """Refuse rules that no signature could meet."""
+        if self.signers is None and self.keys is None:
+            message = "'signers' or 'keys' is missing"
+            raise PydanticCustomError("one_of", message, {"key": "", "hint": ""})
+        return self
+
+
 class Review(Model):
     """How changes come to the main branch.
 
     - `agents: propose` lets no agent merge, whatever grants and approvals it has: a person does.
       With `merge` an agent may, where its person may.
+    - `source: forge` accepts the reviews of pull requests on the forge that hosts the repository;
+      docs/proposals.md says which of them count.
     """
 
     main: Literal["direct", "proposals"] = "direct"
@@ -142,6 +168,17 @@ class Review(Model):
     destructive: DestructiveReview = Field(default_factory=DestructiveReview)
     max_removed_percent: Annotated[int, Field(ge=0, le=100)] | None = None
     agents: AgentRule = "propose"
+    source: Literal["server", "forge"] = "server"
+    signed: SignedReview | None = None
+
+    @model_validator(mode="after")
+    def check_source(self) -> Self:
+        """Refuse reviews of a forge without the rule that changes are reviewed."""
+        if self.source == "forge" and self.main != "proposals":
+            message = "'source: forge' needs 'main: proposals'"
+            hint = "add 'main: proposals', or remove 'source'"
+            raise PydanticCustomError("one_of", message, {"key": "source", "hint": hint})
+        return self
 
 
 class TestOptions(Model):

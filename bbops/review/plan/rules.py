@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bbops.base.names import env_name
 from bbops.language.project import Resource
-from bbops.language.resources.project import Cookie, Project, Review, VerifyingKey
+from bbops.language.resources.project import Cookie, Project, Review, SignedReview, VerifyingKey
 from bbops.review.plan.finding import Finding, finding
 from bbops.review.plan.providers import find_added_providers
 
@@ -98,3 +98,16 @@ def compare_reviews(old: Review, new: Review) -> Iterator[Loosened]:
         yield message, ("review", "maxRemovedPercent")
     if (old.agents, new.agents) == ("propose", "merge"):
         yield "agents may merge", ("review", "agents")
+    if (old.source, new.source) == ("forge", "server"):
+        yield "reviews of pull requests on the forge are not required", ("review", "source")
+    if old.signed is not None and new.signed != old.signed:
+        yield from _compare_signed(old.signed, new.signed)
+
+
+def _compare_signed(old: SignedReview, new: SignedReview | None) -> Iterator[Loosened]:
+    if new is None:
+        yield "commits need no signature", ("review", "signed")
+        return
+    for key, was, now in (("signers", old.signers, new.signers), ("keys", old.keys, new.keys)):
+        if now is not None and now != was:
+            yield f"signers in '{now}' count", ("review", "signed", key)

@@ -63,6 +63,7 @@ def run(
     work_tree: Path | None = None,
     scheme: str = "",
     settings: Mapping[str, str] | None = None,
+    variables: Mapping[str, str] | None = None,
     limits: Limits | None = None,
 ) -> Answer:
     """Run git to its end, with all that it started.
@@ -74,10 +75,12 @@ def run(
         work_tree: the folder whose files it may touch.
         scheme: the one way it may reach another repository; empty for none.
         settings: of this command alone, as in `git -c`.
+        variables: for the programs that git starts.
         limits: what it may take.
     """
     limits = limits or Limits()
     own = create_environment(place, work_tree, scheme, (settings or {}).items())
+    own |= variables or {}
     command = [*bounded(limits), *without_foreign(own, scheme), "git", *arguments]
     folder = work_tree or (place.git_dir if place else None)
     return _execute(command, folder, own, "".join(f"{line}\n" for line in lines).encode(), limits)

@@ -209,6 +209,17 @@ class Mirror:
         rows = (line.partition(" ") for line in answer.output.decode().splitlines())
         return {ref: commit for commit, _, ref in rows}
 
+    def fetch_ref(self, ref: str) -> str:
+        """Fetch the objects of a ref that the mirror does not keep; return its commit.
+
+        Empty if the repository does not have the ref. Raises as `update`.
+        """
+        self._prepare()
+        commit = self._ask(ref).get(ref, "")
+        if commit and run(self._place, ("cat-file", "-e", f"{commit}^{{commit}}")).status:
+            self._fetch(ref)
+        return commit
+
     def branches(self) -> dict[str, str]:
         """Return every branch over there with its newest commit. Raises as `update`."""
         found = self._ask("refs/heads/*")

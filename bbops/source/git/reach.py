@@ -85,6 +85,12 @@ def _is_touched(part: Part, changed: frozenset[str] | None) -> bool:
     return changed is None or any(map(part.holds, changed))
 
 
+def list_changed(place: Place, base: str, head: str) -> tuple[str, ...] | None:
+    """Return the paths that differ between two commits; None if they are too many to list."""
+    names = _list(place, base, head)
+    return None if names is None else tuple(filter(None, names.split("\0")))
+
+
 def _find_bases(place: Place, base: str, head: str) -> Sequence[str]:
     answer = run(place, ("merge-base", "--all", base, head))
     return () if answer.status or answer.ended else answer.output.decode().split()

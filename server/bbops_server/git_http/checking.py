@@ -26,6 +26,7 @@ from bbops_server.git_http.repository import Follower, Repository
 from bbops_server.process.children import SupervisedChild
 from bbops_server.process.messages.builds import CheckedPush, CheckPush
 from bbops_server.process.messages.repositories import CheckDirty, MeasurePush, ReadTrees
+from bbops_server.publish.holds.signatures import find_live_gap
 from bbops_server.publish.processes.draft_build import DraftBuild
 from bbops_server.publish.sources.record import read_live_commit
 
@@ -102,11 +103,22 @@ class Check:
             if verdict.removed:
                 await self._say(f"'{update.branch}' of '{follower.name}': {verdict.removed}")
                 return False
+            if not await self._is_signed(follower, update):
+                return False
         return True
 
     async def _is_dirty(self, follower: Follower, branch: str) -> bool:
         asked = CheckDirty(str(follower.source.repository), branch)
         return (await self._build.ask(asked, timeout_seconds=CHECK_SECONDS)).is_dirty
+
+    async def _is_signed(self, follower: Follower, update: Update) -> bool:
+        """Return whether the commits have the signatures of `review.signed`, and report a gap."""
+        at, repository = follower.reconciler.context, str(follower.source.repository)
+        gap = await find_live_gap(update.new, repository, at, quarantine=self._quarantine)
+        if gap is not None:
+            await self._say(printable(f"'{update.branch}' of '{follower.name}': {gap.message}"))
+            await self._say(printable(gap.hint))
+        return gap is None
 
     # ---- what is a draft
     async def _check_drafts(self, updates: Sequence[Update]) -> None:

@@ -40,6 +40,21 @@ class Fetch(RequestMessage[FetchAnswer], frozen=True):
     """The HTTP header for the repository; empty for git's own configuration."""
 
 
+class FetchedRef(AnswerMessage, frozen=True):
+    """The commit of a ref; empty without the ref."""
+
+    commit: str
+
+
+class FetchRef(RequestMessage[FetchedRef], frozen=True):
+    """Fetch the objects of a ref that the mirror does not keep."""
+
+    url: str
+    mirror: str
+    ref: str
+    authorization: str = ""
+
+
 class ResolveAnswer(AnswerMessage, frozen=True):
     """A branch's newest commit, None without the branch, and the stamp of the reading."""
 

@@ -191,7 +191,7 @@ class ReleaseCompiler:
                 (secret.variable, secret.scheme, _describe_place(secret.place))
                 for secret in find_signing_secrets(built.project)
             ],
-            "review": settings.review.model_dump(),
+            "review": settings.review.model_dump(exclude_none=True),
             "reaches": asdict(find_hosts(built.project)),
         }
 

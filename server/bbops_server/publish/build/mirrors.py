@@ -13,7 +13,9 @@ from bbops_server.process.messages.repositories import (
     Branches,
     Fetch,
     FetchAnswer,
+    FetchedRef,
     FetchHeads,
+    FetchRef,
     ListRemoteBranches,
     PushBranch,
     PushTag,
@@ -23,7 +25,7 @@ from bbops_server.process.messages.repositories import (
 from bbops_server.process.messages.request import DoneAnswer
 
 MirrorRequest: TypeAlias = (
-    Fetch | ListRemoteBranches | FetchHeads | PushBranch | PushTag | TakeBranch
+    Fetch | FetchRef | ListRemoteBranches | FetchHeads | PushBranch | PushTag | TakeBranch
 )
 
 
@@ -57,6 +59,10 @@ class Mirrors:
     def take_branch(self, request: TakeBranch) -> TakeBranchAnswer:
         """Return the newest commit of a remote branch. Raises as `fetch`."""
         return TakeBranchAnswer(self._mirror(request).take_branch(request.branch))
+
+    def fetch_ref(self, request: FetchRef) -> FetchedRef:
+        """Fetch the objects of a ref of the remote repository. Raises as `fetch`."""
+        return FetchedRef(self._mirror(request).fetch_ref(request.ref))
 
     def push_tag(self, request: PushTag) -> DoneAnswer:
         """Push a tag to the remote repository. Raises as `fetch`."""

@@ -17,6 +17,7 @@ from bbops_server.process.messages.repositories import (
     CountCommits,
     Fetch,
     FetchHeads,
+    FetchRef,
     FindChangedParts,
     FindChangedPartsAnswer,
     ListBranches,
@@ -69,6 +70,7 @@ class RepositoryHandlers:
             Fetch: self._mirrors.fetch, ListRemoteBranches: self._mirrors.branches,
             PushTag: self._mirrors.push_tag, FetchHeads: self._mirrors.heads,
             PushBranch: self._mirrors.push_branch, TakeBranch: self._mirrors.take_branch,
+            FetchRef: self._mirrors.fetch_ref,
         }  # fmt: skip
 
     def _resolve(self, request: Resolve) -> ResolveAnswer:

@@ -39,6 +39,7 @@ from bbops_server.publish.build.executor import Executor, SyncHandlers
 from bbops_server.publish.build.gate import ReleaseGate
 from bbops_server.publish.build.impact import ImpactHandlers
 from bbops_server.publish.build.repositories import RepositoryHandlers
+from bbops_server.publish.build.reviews import ReviewHandlers
 from bbops_server.publish.build.secret_search import SecretSearch
 from bbops_server.publish.build.sources import OpenSources
 from bbops_server.publish.build.tables import DatabaseHandlers
@@ -59,7 +60,8 @@ class BuildProcess:
         compiling = ReleaseCompiler(self._sources, self._tables, self._gate)
         impact = ImpactHandlers(self._executor, self._sources, compiling, self._tables, self._gate)
         in_turn: SyncHandlers = {
-            **repositories.works, **compiling.works, FindSecret: SecretSearch().answer,
+            **repositories.works, **compiling.works, **ReviewHandlers(self._sources).works,
+            FindSecret: SecretSearch().answer,
             WriteContract: self._write_contract, CompareCommits: self._compare,
             WriteOutline: self._write_outline, ReadProjectFile: self._read_file,
         }  # fmt: skip

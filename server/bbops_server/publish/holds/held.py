@@ -19,7 +19,7 @@ MIN_DIGITS: Final = 7
 class HeldCommit(Stalled):
     """The newest commit is published once a maintainer accepts it.
 
-    `old` is the live commit, `new` the commit on hold.
+    `old` is the live commit, `new` the commit on hold. With `is_passing` a retry may succeed, too.
     """
 
     must_name_both = False
@@ -27,9 +27,9 @@ class HeldCommit(Stalled):
 
     def __init__(
         self, reason: str, message: str, hint: str, *, old: str, new: str,
-        must_name_both: bool = False,
+        must_name_both: bool = False, is_passing: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(reason, message, hint)
+        super().__init__(reason, message, hint, is_passing=is_passing)
         self.old, self.new, self.must_name_both = old, new, must_name_both
 
 

@@ -1,8 +1,8 @@
 """Hold commits that reach the live branch without the review that the live rules demand.
 
-The server's own git rejects such a push and merges only reviewed proposals. In a hosted repository
-nothing proves a review, so commits wait until a maintainer accepts them. Removal limits apply to
-both.
+The server's own git rejects such a push and merges only reviewed proposals. Commits of a hosted
+repository wait until a maintainer accepts them, unless the rules accept the forge's reviews.
+Signatures and removal limits apply to both.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from typing import Any
 
 from bbops_server.process.messages.builds import CheckRemoval
 from bbops_server.process.messages.repositories import CountCommits
+from bbops_server.publish.holds.forge_reviews import require_forge_reviews
 from bbops_server.publish.holds.held import SHORT, HeldCommit, accept_command, read_accepted
 from bbops_server.publish.holds.rewritten import COMPARE_SECONDS
+from bbops_server.publish.holds.signatures import require_signatures
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import LiveRecord, applied_commit, read_record
 from bbops_server.publish.sources.values import BuiltRevision, FetchedRevision
@@ -34,15 +36,19 @@ async def hold_unreviewed(built: BuiltRevision, at: PublishContext) -> BuiltRevi
         return built
     live = read_record(at)
     rules = live.review if live is not None else {}
+    heads: Mapping[str, str] = {}
     if requires_acceptance(rules, at):
-        raise await _missing(old, new, built, at)
+        if rules.get("source") != "forge":
+            raise await _missing(old, new, built, at)
+        heads = await require_forge_reviews(old, new, built, at)
+    await require_signatures(old, new, built, at, heads=heads)
     if rules.get("max_removed_percent") is not None:
         await _hold_large_removal(old, new, built, at)
     return built
 
 
 def requires_acceptance(rules: Mapping[str, Any], at: PublishContext) -> bool:
-    """Return whether commits of a hosted repository need to be accepted."""
+    """Return whether commits of a hosted repository need a review or to be accepted."""
     return at.source.is_elsewhere and not at.is_draft and rules.get("main") == "proposals"
 
 
@@ -53,7 +59,8 @@ def warn_of_reviews(live: LiveRecord, at: PublishContext) -> None:
         live: the live record.
         at: its project.
     """
-    if not live.holds_reviews and requires_acceptance(live.review, at):
+    is_of_forge = live.review.get("source") == "forge"
+    if not live.holds_reviews and not is_of_forge and requires_acceptance(live.review, at):
         _log.warning(
             "project '%s' says 'review: { main: proposals }', which now holds for commits pushed to"
             " %s, too: each waits until 'bbops accept' accepts it",

@@ -14,6 +14,7 @@ from bbops_server.process.children import SupervisedChild
 from bbops_server.process.messages.builds import RunCommitTests
 from bbops_server.process.messages.proposals import Propose, ProposedChange
 from bbops_server.process.messages.repositories import ReadTrees
+from bbops_server.publish.holds.signatures import find_live_gap
 from bbops_server.publish.impact.proposal_tests import (
     RUNNING,
     TEST_SECONDS,
@@ -22,9 +23,9 @@ from bbops_server.publish.impact.proposal_tests import (
     TestKey,
 )
 from bbops_server.publish.sources.context import PublishContext
+from bbops_server.publish.sources.job_counts import count_jobs
 from bbops_server.publish.sources.record import applied_commit, read_record
 from bbops_server.publish.sources.sources import BranchSource, describe
-from bbops_server.publish.stages.live_plan import count_jobs
 
 READ_SECONDS: Final = 120.0
 
@@ -120,7 +121,8 @@ class ImpactReader:
         answer = await self.plan(served, live or base, commit)
         looser = [f"it loosens the rules of review: {why}" for why in answer.loosened]
         waits = [answer.waits] if answer.waits else []
-        refusals = [*looser, *_first_error(answer), *answer.refused, *waits]
+        unsigned = await _find_unsigned(served, commit)
+        refusals = [*looser, *_first_error(answer), *answer.refused, *waits, *unsigned]
         if refusals or not answer.gate:
             return (*refusals, *await asyncio.to_thread(find_missing, served, answer.plan))
         place = str(served.at.project.state / "proposals" / commit)
@@ -148,9 +150,10 @@ class ImpactReader:
             served, commit, answer.tree, place, wait_seconds, is_urgent=is_urgent
         )
         failed = [tests.summary] if answer.gate and tests and tests.blocks_merge else []
+        unsigned = await _find_unsigned(served, commit)
         return ProjectImpact(
             served.name, tuple(answer.diagnostics), answer.plan, answer.text, tests,
-            answer.gate, tested, (*missing, *failed), served.source.path,
+            answer.gate, tested, (*missing, *failed, *unsigned), served.source.path,
         )  # fmt: skip
 
     async def _test(
@@ -171,6 +174,12 @@ class ImpactReader:
         if ends:
             self._proposal_tests.end(place)
         return self._proposal_tests.find(place, tested)
+
+
+async def _find_unsigned(served: HostedProject, commit: str) -> list[str]:
+    """Return the message about a signature that `review.signed` demands; empty without a gap."""
+    gap = await find_live_gap(commit, str(served.source.repository), served.at)
+    return [f"{gap.message}: {gap.hint}"] if gap is not None else []
 
 
 def _first_error(answer: ProposedChange) -> list[str]:

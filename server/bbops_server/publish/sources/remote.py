@@ -13,7 +13,12 @@ from bbops.source.git.address import Address
 from bbops.source.git.series import TAG, find_refs
 from bbops_server.process.children import SupervisedChild
 from bbops_server.process.host.random import SystemRandom
-from bbops_server.process.messages.repositories import Fetch, ListRemoteBranches, PushTag
+from bbops_server.process.messages.repositories import (
+    Fetch,
+    FetchRef,
+    ListRemoteBranches,
+    PushTag,
+)
 from bbops_server.publish.sources.sources import RevisionSource, describe
 from bbops_server.publish.sources.values import FetchedRevision
 from bbops_server.publish.status.status import Stalled
@@ -118,6 +123,12 @@ class RemoteSource:
         task = asyncio.create_task(self._share(build, name))
         self._sharing.add(task)
         task.add_done_callback(self._sharing.discard)
+
+    async def fetch_ref(self, build: SupervisedChild, ref: str) -> str:
+        """Fetch the objects of a ref into the mirror, which does not keep the ref."""
+        authorization = await self.find_authorization()
+        request = FetchRef(self.address.url, str(self.mirror), ref, authorization)
+        return (await build.ask(request, timeout_seconds=FETCH_SECONDS)).commit
 
     async def _share(self, build: SupervisedChild, name: str) -> None:
         try:

@@ -81,6 +81,16 @@ class RevisionSource(Protocol):
         """Push a tag to a remote repository in the background; do nothing for a local one."""
         ...
 
+    async def fetch_ref(self, build: SupervisedChild, ref: str) -> str:
+        """Fetch the objects of a ref of a remote repository; return its commit.
+
+        Empty without the ref, and for a local source.
+
+        Raises:
+            BbopsError: the repository is unreachable.
+        """
+        ...
+
 
 class BranchSource:
     """A branch of a local repository, read from its blobs and never checked out."""
@@ -145,6 +155,11 @@ class BranchSource:
     def share_tag(self, build: SupervisedChild, name: str) -> None:
         """Do nothing: the tag is already in this repository."""
 
+    async def fetch_ref(self, build: SupervisedChild, ref: str) -> str:
+        """Return an empty text: there is no other repository to fetch from."""
+        del build, ref
+        return ""
+
 
 def describe(repository: Path, commit: str, branch: str, path: str) -> FetchedRevision:
     """Return a commit's revision, with the fields that the build process reads it by."""
@@ -195,3 +210,8 @@ class FolderSource:
 
     def share_tag(self, build: SupervisedChild, name: str) -> None:
         """Do nothing: a folder has no tags."""
+
+    async def fetch_ref(self, build: SupervisedChild, ref: str) -> str:
+        """Return an empty text: a folder has no refs."""
+        del build, ref
+        return ""

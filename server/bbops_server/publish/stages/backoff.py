@@ -28,7 +28,7 @@ class Backoff:
         if stalled is None or not stalled.is_passing:
             return None
         pause = RETRY_SECONDS * 2.0 ** min(self.retries, 30)
-        return perf_counter() + min(pause, LONGEST_RETRY_SECONDS)
+        return perf_counter() + max(min(pause, LONGEST_RETRY_SECONDS), stalled.wait_seconds)
 
     def yield_to_newer(self) -> bool:
         """Return whether an attempt yields to a newer commit, and count it; False after two."""

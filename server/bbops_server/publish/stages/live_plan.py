@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from bbops.base.errors import BbopsError
-from bbops_server.process.messages.jobs import CountJobs
 from bbops_server.process.messages.proposals import WeighTables
 from bbops_server.publish.sources.context import PublishContext
+from bbops_server.publish.sources.job_counts import count_jobs
 
 PLAN_SECONDS: Final = 120.0
 
@@ -30,12 +29,3 @@ async def plan_live(
     answer = await at.plane.build.ask(request, timeout_seconds=PLAN_SECONDS)
     values = [name for name in env if at.secrets.has(name)]
     return answer.plan | {"env": values, "work": await count_jobs(at)}
-
-
-async def count_jobs(at: PublishContext) -> Mapping[str, tuple[int, int]] | None:
-    """Return the numbers of started and waiting jobs; None if nothing is live."""
-    try:
-        answer = await at.plane.ask_project(at.project.name, CountJobs(at.project.name))
-    except BbopsError:
-        return None
-    return answer.counts

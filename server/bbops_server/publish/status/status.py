@@ -23,7 +23,12 @@ SERVER_WARNINGS: Final = frozenset({"addon-needs", "local-storage-not-shared"})
 
 
 class Stalled(Exception):
-    """An attempt cannot continue. `is_passing`: a retry may succeed without a new commit."""
+    """An attempt cannot continue. `is_passing`: a retry may succeed without a new commit.
+
+    `wait_seconds` is the shortest pause before a retry.
+    """
+
+    wait_seconds = 0.0
 
     def __init__(
         self,

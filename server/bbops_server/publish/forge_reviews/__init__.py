@@ -1,0 +1,1 @@
+"""Reviews on a hosted forge: which pull requests brought new commits, and who approved them."""

@@ -1,0 +1,166 @@
+"""The review of new commits on the forge: each by a merged pull request, with its requirements."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from bbops_server.forges.hosted import HostedForge
+from bbops_server.forges.values import BranchRules, PullRequest
+from bbops_server.process.children import SupervisedChild
+from bbops_server.process.messages.reviews import (
+    ArrivedCommit,
+    MergeAnswer,
+    ReadFirstFile,
+    ReadMerge,
+)
+from bbops_server.publish.forge_reviews.coverage import MergedPull, find_coverage
+from bbops_server.publish.forge_reviews.owners import OWNER_FILES, parse_owners
+from bbops_server.publish.forge_reviews.rules import (
+    MAX_VOICES,
+    PullVoices,
+    ReviewDemands,
+    find_excluded,
+    find_obstacles,
+    granters_of,
+    is_of_bot,
+    list_voices,
+)
+from bbops_server.publish.sources.sources import RevisionSource
+
+READ_SECONDS: Final = 120.0
+MAX_TEAMS: Final = 20
+_SHORT: Final = 12
+
+
+@dataclass(slots=True)
+class ReviewFindings:
+    """The result of a review.
+
+    Attributes:
+        heads: by reviewed commit, the head of its pull request.
+        obstacles: what is missing; empty if every commit is reviewed.
+        pages: the addresses of pull requests with obstacles.
+    """
+
+    heads: dict[str, str] = field(default_factory=dict)
+    obstacles: list[str] = field(default_factory=list)
+    pages: list[str] = field(default_factory=list)
+
+
+class ForgeReview:
+    """The review of commits that arrived in a branch of a hosted repository.
+
+    Every method raises ForgeError if the forge does not answer, and BbopsError if the repository
+    cannot be read.
+    """
+
+    def __init__(
+        self, forge: HostedForge, source: RevisionSource, build: SupervisedChild, repository: str,
+        branch: str, live: str,
+    ) -> None:  # fmt: skip
+        self._forge, self._source, self._build = forge, source, build
+        self._repository, self._branch, self._live = repository, branch, live
+
+    async def review(
+        self, commits: Sequence[ArrivedCommit], approvals: int, reasons: Sequence[str]
+    ) -> ReviewFindings:
+        """Return whether each commit was reviewed.
+
+        Args:
+            commits: the commits on the first-parent line, oldest first.
+            approvals: the number that the live rules require.
+            reasons: why they require more than for other changes.
+        """
+        findings, pulls = ReviewFindings(), dict[str, Sequence[PullRequest]]()
+        for commit in commits:
+            pulls[commit.commit] = await self._forge.find_merged(commit.commit)
+        coverage = find_coverage(commits, pulls, self._branch)
+        for commit in coverage.uncovered:
+            findings.obstacles.append(
+                f"no merged pull request into '{self._branch}' brought commit"
+                f" {commit.commit[:_SHORT]} by {commit.author}"
+            )
+        rules = await self._forge.read_rules(self._branch) if coverage.merged else BranchRules()
+        demands = ReviewDemands(
+            max(approvals, rules.approvals), tuple(reasons), rules.checks, rules.needs_owners
+        )
+        for merged in coverage.merged:
+            obstacles = await self._find_obstacles(merged, demands)
+            if obstacles:
+                findings.obstacles += [f"#{merged.pull.number}: {why}" for why in obstacles]
+                findings.pages.append(merged.pull.url)
+            else:
+                findings.heads |= {each.commit: merged.pull.head for each in merged.commits}
+        return findings
+
+    async def _find_obstacles(self, merged: MergedPull, demands: ReviewDemands) -> list[str]:
+        """Return what a pull request lacks; a wrong content makes its reviews meaningless."""
+        pull = merged.pull
+        head = pull.head if merged.has_head else await self._fetch_head(pull)
+        if head != pull.head:
+            found = f"is {head[:_SHORT]}" if head else "is missing"
+            return [f"its head in git {found}, on the forge it is {pull.head[:_SHORT]}"]
+        request = ReadMerge(self._repository, merged.base, head, merged.merged.commit)
+        content = await self._build.ask(request, timeout_seconds=READ_SECONDS)
+        if not content.is_clean:
+            commit = merged.merged.commit[:_SHORT]
+            return [f"the files of commit {commit} are not the reviewed ones of {head[:_SHORT]}"]
+        if content.messages is None:
+            return ["the messages of its commits are too long to be read"]
+        bots = await self._forge.bot_logins()
+        if is_of_bot(pull, bots) and not granters_of(f"{pull.body}\n{content.messages}"):
+            return ["its author is a bot, and no trailer 'On-behalf-of' names a person"]
+        return await self._find_missing(pull, content, demands)
+
+    async def _fetch_head(self, pull: PullRequest) -> str:
+        ref = self._forge.pull_ref.format(number=pull.number)
+        return await self._source.fetch_ref(self._build, ref)
+
+    async def _find_missing(
+        self, pull: PullRequest, content: MergeAnswer, demands: ReviewDemands
+    ) -> list[str]:
+        """Return the missing approvals and checks of a pull request."""
+        voices = await self._read_voices(pull, content.messages or "")
+        checks = await self._forge.list_checks(pull.head) if demands.checks else {}
+        if not demands.needs_owners:
+            return list(find_obstacles(demands, voices, checks, {}))
+        request = ReadFirstFile(self._repository, self._live, list(OWNER_FILES))
+        text = (await self._build.ask(request, timeout_seconds=READ_SECONDS)).text
+        owners = parse_owners(text or "")
+        if owners.unsupported:
+            lines = ", ".join(map(str, owners.unsupported[:5]))
+            return [f"CODEOWNERS has unsupported syntax in lines {lines}"]
+        if content.files is None:
+            return ["it changes too many files to find their owners"]
+        named = {owner for file in content.files for owner in owners.owners_of(file)}
+        approved = await self._find_approving(named, voices.approved)
+        unowned = owners.find_unowned(content.files, approved)
+        return list(find_obstacles(demands, voices, checks, unowned))
+
+    async def _read_voices(self, pull: PullRequest, messages: str) -> PullVoices:
+        """Return the verdicts of users who may write."""
+        authors = await self._forge.list_authors(pull.number)
+        excluded = find_excluded(pull, authors, await self._forge.bot_logins(), messages)
+        reviews = await self._forge.list_reviews(pull.number)
+        voices = list_voices(pull, reviews, excluded)
+        asked = dict.fromkeys((*voices.approved, *voices.refused[:MAX_VOICES]))
+        writers = {who for who in asked if await self._forge.may_write(who)}
+        return voices.of_writers({*writers, *voices.refused[MAX_VOICES:]})
+
+    async def _find_approving(
+        self, owners: set[str], approved: Sequence[str]
+    ) -> Mapping[str, bool]:
+        """Return for each owner whether they, or a member of the team, have approved."""
+        logins = {who.lower() for who in approved}
+        teams = sorted(owner for owner in owners if "/" in owner)
+        found = {owner: owner in logins for owner in owners}
+        if "teams" not in self._forge.capabilities:
+            return found
+        for team in teams[:MAX_TEAMS]:
+            for who in approved:
+                if await self._forge.is_team_member(team, who):
+                    found[team] = True
+                    break
+        return found

@@ -1,0 +1,167 @@
+"""The requirements of a merged pull request. Pure: values of the forge in, obstacles out.
+
+Logins are compared without case, as forges do.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from bbops_server.forges.values import CheckState, PullRequest, PullReview
+
+MAX_VOICES: Final = 50
+"""The most reviewers of a verdict that count; anybody may review a public repository."""
+
+_SHOWN: Final = 7
+_TRAILER: Final = re.compile(
+    r"^On-behalf-of:[ \t]*@?([\w.-]+)[ \t]*$", re.MULTILINE | re.IGNORECASE
+)
+_COAUTHOR: Final = re.compile(
+    r"^Co-authored-by:[^<\n]*<(?:\d+\+)?([\w.-]+)@users\.noreply\.[\w.-]+>[ \t]*$",
+    re.MULTILINE | re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ReviewDemands:
+    """The requirements of the live rules, of the plan, and of the forge.
+
+    Attributes:
+        approvals: the number of required approvals.
+        reasons: why the change needs more approvals than others.
+        checks: the names of required checks.
+        needs_owners: whether owners of the changed files must approve.
+    """
+
+    approvals: int
+    reasons: tuple[str, ...] = ()
+    checks: frozenset[str] = frozenset()
+    needs_owners: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PullVoices:
+    """The last verdicts of the reviewers of a pull request.
+
+    Attributes:
+        approved: the logins of approvals at its head.
+        refused: the logins of users who requested changes.
+        discounted: reviewers whose approval does not count; a value continues "the approval of …".
+    """
+
+    approved: tuple[str, ...]
+    refused: tuple[str, ...]
+    discounted: Mapping[str, str]
+
+    def of_writers(self, writers: Collection[str]) -> PullVoices:
+        """Return the verdicts of users who may write to the repository."""
+        strangers = (who for who in self.approved if who not in writers)
+        return PullVoices(
+            tuple(who for who in self.approved if who in writers),
+            tuple(who for who in self.refused if who in writers),
+            {**self.discounted, **dict.fromkeys(strangers, "does not count: no right to write")},
+        )
+
+
+def granters_of(text: str) -> frozenset[str]:
+    """Return the logins of the people that a bot acted for, in lower case.
+
+    Args:
+        text: a pull request's description or commit messages, with the trailer
+            `On-behalf-of: LOGIN`, or `Co-authored-by` with a login in the address.
+    """
+    return frozenset(
+        login.lower() for found in (_TRAILER, _COAUTHOR) for login in found.findall(text)
+    )
+
+
+def find_excluded(
+    pull: PullRequest, authors: Collection[str], bots: Collection[str], messages: str
+) -> Mapping[str, str]:
+    """Return the users whose approval does not count, by their login in lower case.
+
+    Args:
+        pull: the pull request.
+        authors: the logins of the authors and committers of its commits.
+        bots: the logins that the server acts as.
+        messages: the messages of its commits.
+
+    Returns:
+        A value continues "the approval of …".
+    """
+    excluded = {who.lower(): "does not count: an author of some commits" for who in authors}
+    if is_of_bot(pull, bots):
+        people = granters_of(pull.body) | granters_of(messages)
+        excluded |= dict.fromkeys(people, "does not count: the bot acted on their behalf")
+    excluded |= {who.lower(): "does not count: the server itself" for who in bots}
+    return {**excluded, pull.author.lower(): "does not count: the author"}
+
+
+def is_of_bot(pull: PullRequest, bots: Collection[str]) -> bool:
+    """Return whether the server itself opened a pull request."""
+    return pull.author.lower() in {who.lower() for who in bots}
+
+
+def list_voices(
+    pull: PullRequest, reviews: Sequence[PullReview], excluded: Mapping[str, str]
+) -> PullVoices:
+    """Return the last verdict of each reviewer, before their rights are known.
+
+    Args:
+        pull: the pull request.
+        reviews: its reviews, oldest first; a comment changes no verdict.
+        excluded: users whose approval does not count, as of `find_excluded`.
+    """
+    last = {review.who.lower(): review for review in reviews if review.verdict != "commented"}
+    approvals = [review for review in last.values() if review.verdict == "approved"]
+    reasons = {review.who: _why_discounted(review, pull, excluded) for review in approvals}
+    return PullVoices(
+        tuple(who for who, why in reasons.items() if not why)[:MAX_VOICES],
+        tuple(review.who for review in last.values() if review.verdict == "refused"),
+        {who: why for who, why in reasons.items() if why},
+    )
+
+
+def _why_discounted(review: PullReview, pull: PullRequest, excluded: Mapping[str, str]) -> str:
+    if why := excluded.get(review.who.lower()):
+        return why
+    if review.head != pull.head:
+        old, new = review.head[:_SHOWN], pull.head[:_SHOWN]
+        return f"was of {old}, and {new} was merged"
+    return ""
+
+
+def find_obstacles(
+    demands: ReviewDemands,
+    voices: PullVoices,
+    checks: Mapping[str, CheckState],
+    unowned: Mapping[str, Sequence[str]],
+) -> Iterator[str]:
+    """Yield the messages about missing approvals and checks of a pull request.
+
+    Args:
+        demands: the requirements.
+        voices: the verdicts of users who may write.
+        checks: the results of checks at its head.
+        unowned: files that no owner has approved, with their owners.
+    """
+    if voices.refused:
+        yield f"{', '.join(voices.refused[:5])} requested changes"
+    missing = demands.approvals - len(voices.approved)
+    if missing > 0:
+        why = f": {'; '.join(demands.reasons)}" if demands.reasons else ""
+        yield f"{missing} more approval{'s' if missing > 1 else ''} needed{why}"
+        yield from (f"the approval of {who} {why}" for who, why in voices.discounted.items())
+    for name in sorted(demands.checks):
+        if (state := checks.get(name, "missing")) != "success":
+            yield f"check '{name}' {_STATES[state]}"
+    for file, owners in list(unowned.items())[:3]:
+        yield f"'{file}' needs the approval of an owner: {', '.join(owners)}"
+    if len(unowned) > 3:
+        yield f"{len(unowned) - 3} more files need the approval of an owner"
+
+
+_STATES: Final = {"pending": "is not complete", "failure": "has failed", "missing": "has not run"}
