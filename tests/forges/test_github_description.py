@@ -65,6 +65,7 @@ async def use(forge: GitHubForge, world: GitHubWorld, branch: str) -> None:
     await forge.close(pull.number)
     await forge.check_rights()
     await forge.bot_logins()
+    await forge.login_of("42")
     for secret in ("one", "two"):
         await forge.set_webhook("https://b.test/hooks/shop", secret)
     await forge.find_webhook("https://b.test/hooks/shop")
@@ -76,6 +77,7 @@ def test_requests_and_responses_match_the_description(
     world.repo.rules = Rules(1, [], needs_owners=True)
     world.repo.classic = Rules(0, ["bbops/check"])
     world.teams["acme/backend"] = {"ada"}
+    world.accounts[42] = "ada"
     world.repo.classic.checks = []
     token, app = client.with_token(), client.as_app()
     run(use(token, world, "first"))

@@ -95,7 +95,7 @@ def test_kind_without_a_client_is_an_error(github: GitHubServer) -> None:
         open_forge(replace(binding, kind="gitlab"), secrets, EGRESS)
     with pytest.raises(ForgeError, match="the forge of 'shop' has no credential"):
         open_forge(replace(binding, token_env=""), secrets, EGRESS)
-    with pytest.raises(ForgeError, match="not sent to 'http://.* without https"):
+    with pytest.raises(ForgeError, match=r"not sent to 'http://.* without https"):
         open_forge(replace(binding, url="http://git.acme.test"), secrets, EGRESS)
 
 
