@@ -87,7 +87,7 @@ def test_requests_and_responses_match_the_description(
     run(app.read_rules("main"))
     assert world.app
     world.manifests["code"] = (world.app, "private key")
-    httpx.post(f"{github.url}/api/v3/app-manifests/code/conversions")
+    httpx.post(f"{github.url}/api/v3/app-manifests/code/conversions", timeout=60)
     mistakes, seen = set[str](), set[tuple[str, str]]()
     for request in github.requests:
         assert request.template, request.path
