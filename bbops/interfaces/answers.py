@@ -155,7 +155,7 @@ class LoginOutcome(msgspec.Struct, frozen=True):
     email: str = ""
 
 
-DraftState = Literal["asleep", "waking", "live", "stalled"]
+DraftState = Literal["asleep", "waking", "awake", "stalled"]
 
 
 class DraftStatus(msgspec.Struct, frozen=True):
@@ -164,7 +164,8 @@ class DraftStatus(msgspec.Struct, frozen=True):
     Attributes:
         slug: the branch in the address.
         commit: the newest commit.
-        state: `asleep` until the first request; `stalled` with a message and diagnostics.
+        state: `asleep` until the first request, `awake` while it serves; `stalled` with a message
+            and diagnostics.
         release: the release that serves the draft, None without one.
         attempted: the commit that state, message and diagnostics are about, None while asleep.
     """
@@ -181,7 +182,7 @@ class DraftStatus(msgspec.Struct, frozen=True):
 
     def serves(self, commit: str) -> bool:
         """Return whether the draft responds with the files of a commit."""
-        return self.state == "live" and self.attempted == commit
+        return self.state == "awake" and self.attempted == commit
 
 
 class WorkflowToken(msgspec.Struct, frozen=True):
@@ -323,6 +324,8 @@ class ProposalDetail(msgspec.Struct, frozen=True):
     null if requests were not replayed for this commit, or the user may not read the result.
     `others` are the other projects of the repository that it changes, `hidden` the number of
     projects that the user may not read; then `diff` only has the changes of this project.
+    `warnings` do not block it, such as failed tests without a gate. `own_approval` is a sentence
+    about whether the user's approval counts; empty for a user who cannot approve it.
     """
 
     proposal: Proposal
@@ -343,6 +346,8 @@ class ProposalDetail(msgspec.Struct, frozen=True):
     replayed: ReplayResult | None = None
     others: tuple[OtherProject, ...] = ()
     hidden: int = 0
+    warnings: tuple[str, ...] = ()
+    own_approval: str = ""
 
 
 class RollbackResult(msgspec.Struct, frozen=True):

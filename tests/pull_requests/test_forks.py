@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from tests.support.github.facts import Pull
 from tests.support.on_github import OnGitHub
 from tests.support.patience import wait_for
+from tests.support.served_people import set_up
 from tests.support.small_project import hello
 
 
@@ -98,3 +101,20 @@ def drafts(shop: OnGitHub) -> list[dict[str, Any]]:
     """Return the drafts of the project."""
     found: list[dict[str, Any]] = shop.control.get("/api/projects/shop/drafts").json()
     return found
+
+
+def test_pages_show_the_pull_request_and_a_maintainer_allows_it(shop: OnGitHub) -> None:
+    pull = fork(shop, 2)
+    shop.until_checked(pull, "success", "success")
+    with closing(set_up(shop)) as browser:
+        page = browser.get("/projects/shop/proposals").text
+        assert f"Run {pull.head[:12]}" in page
+        assert "pull request" in browser.get("/projects/shop").text
+        (csrf,) = {*re.findall(r'name="csrf" value="([^"]+)"', page)}
+        form = {"head": pull.head, "csrf": csrf}
+        answer = browser.post(f"/projects/shop/pulls/{pull.number}/allow", data=form)
+        assert answer.status_code == 303, answer.text
+        wait_for(lambda: shop.deployed("preview/1") == {pull.head: "success"})
+        stale = browser.post("/projects/shop/pulls/9/allow", data=form)
+        assert stale.status_code == 409
+        assert "has no open pull request #9" in stale.text

@@ -33,7 +33,7 @@ from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops.source.git.proposals import Wish
 from bbops.source.git.revisions import commit_of
 from bbops_server.accounts.rules import Caller, Permission
-from bbops_server.data_plane.live.history import find
+from bbops_server.data_plane.live.history import FAILED, find
 from bbops_server.git_http.publishing import Waiting
 from bbops_server.git_http.visibility import show_to
 from bbops_server.mcp.accounts_call import ask
@@ -79,7 +79,7 @@ _LOOK_SECONDS: Final = 0.15
 _MOST_LOOKED_AT: Final = 20
 _SHOWN: Final = (
     "id", "at", "method", "path", "route", "endpoint", "status", "milliseconds", "user", "release",
-    "failure", "step", "steps", "request", "exchange",
+    "failure", "step", "steps", "refusal", "request", "exchange",
 )  # fmt: skip
 """Of a request in the history."""
 
@@ -332,7 +332,7 @@ class ServedBackend:
         begin = _now() + since if since < 0 else since
         found = await ask(
             find, history, limit=limit, before=before, since=max(begin, 0.0), details=details,
-            endpoint=endpoint, status="5xx" if only_failed else "",
+            endpoint=endpoint, status=FAILED if only_failed else "",
         )  # fmt: skip
         items = tuple(
             {name: one[name] for name in _SHOWN if one.get(name)} for one in reversed(found)

@@ -134,6 +134,8 @@ async def describe(
         dict(status.plan) if status.plan else None, status.text, status.tests,
         await proposals.compare(status), await find_replay(visit, name, proposal),
         tuple(map(_describe_part, status.others)), status.hidden,
+        status.warnings if is_open else (),
+        await proposals.explain_approval(proposal, status),
     )  # fmt: skip
 
 

@@ -148,7 +148,10 @@ def _render(detail: ProposalDetail | OtherProject, folder: str = "") -> dict[str
     }
 
 
-PANEL = Panel("Ship", 20, "Proposals", "pull", "/proposals")
+PANEL = Panel(
+    "Ship", 20, "Proposals", "pull", "/proposals",
+    actions=(("Review a proposal", Permission.REVIEW), ("Merge a proposal", Permission.MERGE)),
+)  # fmt: skip
 ROUTES = (
     show_proposals, show_proposal, propose_by_page, mark_by_page, review_by_page, merge_by_page,
     replay_by_page, close_by_page,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -11,7 +12,7 @@ from litestar.exceptions import NotFoundException
 from litestar.params import Body, FromPath
 
 from bbops.base.errors import BbopsError
-from bbops.interfaces.answers import AllowedPull, ForgeStatus
+from bbops.interfaces.answers import AllowedPull, ForgeStatus, PullStatus
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
@@ -51,6 +52,12 @@ async def allow_by_page(visit: Here, name: FromPath[str], number: FromPath[int])
     except BbopsError as error:
         return show_pulls(visit, name, 409, AccountError(error.message, hint=error.hint))
     return visit.go(f"/projects/{name}/proposals")
+
+
+def list_open_pulls(visit: Visit, name: str) -> Sequence[PullStatus]:
+    """Return the open pull requests on the project's forge; none without a forge."""
+    pulls = visit.control.status.pulls(name)
+    return pulls.status().pulls if pulls is not None else ()
 
 
 def show_pulls(

@@ -289,7 +289,7 @@ class ProjectDrafts:
         stalled = draft.reconciler.board.stalled if draft.reconciler else None
         if stalled is not None:
             raise ServerError(f"the draft does not work: {stalled.as_sentence()}")
-        if state_of(draft.reconciler) != "live":
+        if state_of(draft.reconciler) != "awake":
             raise ServerError("the draft is not ready in time", hint="try again in a moment")
 
     async def _poll(self) -> None:
