@@ -18,9 +18,11 @@ WHEEL = {
     "server/bbops_server/": "bbops_server/",
     "docs/": "bbops/_assets/docs/",
     "project-template/": "bbops/_assets/project-template/",
-    "schemas/": "bbops/_assets/schemas/",
 }
 """Where the files of each folder lie in the wheel."""
+
+LEFT_OUT = ("docs/decisions/", "docs/example/", "docs/upcoming/")
+"""Folders of the docs that no command, page or tool of an installation reads."""
 
 
 class TrackedFiles(BuildHookInterface[Any]):
@@ -47,7 +49,7 @@ class TrackedFiles(BuildHookInterface[Any]):
 def place_in_wheel(file: str) -> str:
     """Return where a file lies in the wheel; empty if it is not part of it."""
     for folder, target in WHEEL.items():
-        if file.startswith(folder):
+        if file.startswith(folder) and not file.startswith(LEFT_OUT):
             return target + file.removeprefix(folder)
     return ""
 

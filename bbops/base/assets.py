@@ -10,7 +10,7 @@ _PACKAGE = Path(__file__).parent.parent
 
 
 def asset_folder(name: str) -> Path:
-    """Return the folder `project-template`, `docs` or `schemas`.
+    """Return the folder `project-template` or `docs`.
 
     Raises:
         BbopsError: this installation lacks it.

@@ -15,6 +15,7 @@ class TrafficPoint(msgspec.Struct, frozen=True):
     Attributes:
         classes: the count of each status class that occurred, such as `5xx`.
         slowest: the milliseconds of the slowest request.
+        failures: responses 500 to 599, and others in which a step failed.
     """
 
     at: int
@@ -24,11 +25,7 @@ class TrafficPoint(msgspec.Struct, frozen=True):
     p95: float | None = None
     p99: float | None = None
     slowest: float | None = None
-
-    @property
-    def errors(self) -> int:
-        """The number of responses 500 to 599."""
-        return self.classes.get("5xx", 0)
+    failures: int = 0
 
 
 class Traffic(msgspec.Struct, frozen=True):
@@ -54,7 +51,7 @@ class EndpointTraffic(msgspec.Struct, frozen=True):
 
 
 class EndpointRanking(msgspec.Struct, frozen=True):
-    """Endpoints by their 95th percentile, and those with responses 5xx by their number."""
+    """Endpoints by their 95th percentile, and those with failures by their number."""
 
     since: int
     until: int

@@ -155,7 +155,7 @@ class LoginOutcome(msgspec.Struct, frozen=True):
     email: str = ""
 
 
-DraftState = Literal["asleep", "waking", "live", "stalled"]
+DraftState = Literal["asleep", "waking", "awake", "stalled"]
 
 
 class DraftStatus(msgspec.Struct, frozen=True):
@@ -164,7 +164,8 @@ class DraftStatus(msgspec.Struct, frozen=True):
     Attributes:
         slug: the branch in the address.
         commit: the newest commit.
-        state: `asleep` until the first request; `stalled` with a message and diagnostics.
+        state: `asleep` until the first request, `awake` while it serves; `stalled` with a message
+            and diagnostics.
         release: the release that serves the draft, None without one.
         attempted: the commit that state, message and diagnostics are about, None while asleep.
     """
@@ -181,7 +182,7 @@ class DraftStatus(msgspec.Struct, frozen=True):
 
     def serves(self, commit: str) -> bool:
         """Return whether the draft responds with the files of a commit."""
-        return self.state == "live" and self.attempted == commit
+        return self.state == "awake" and self.attempted == commit
 
 
 class WorkflowToken(msgspec.Struct, frozen=True):
@@ -198,6 +199,48 @@ class DraftAccess(msgspec.Struct, frozen=True):
     url: str
     token: str
     expires_at: str
+
+
+class PullStatus(msgspec.Struct, frozen=True):
+    """An open pull request of a hosted repository, as this server sees it.
+
+    Attributes:
+        head: the proposed commit.
+        url: its page on the forge.
+        runs: whether the server runs its code: tests and preview.
+        check: the result of `bbops/check` in a line; empty until it is known, as `plan`.
+        is_ok: whether both are a success.
+        preview: the address of its draft; empty without one.
+    """
+
+    number: int
+    title: str
+    author: str
+    branch: str
+    head: str
+    url: str
+    is_fork: bool
+    is_draft: bool
+    runs: bool
+    check: str
+    plan: str
+    is_ok: bool
+    preview: str
+
+
+class ForgeStatus(msgspec.Struct, frozen=True):
+    """The pull requests of a project, and why the forge is not up to date; empty if it is."""
+
+    repository: str
+    problem: str
+    pulls: list[PullStatus]
+
+
+class AllowedPull(msgspec.Struct, frozen=True):
+    """The commit of a fork's pull request whose tests and preview run now."""
+
+    number: int
+    head: str
 
 
 class ProposalTestResult(msgspec.Struct, frozen=True):
@@ -281,6 +324,8 @@ class ProposalDetail(msgspec.Struct, frozen=True):
     null if requests were not replayed for this commit, or the user may not read the result.
     `others` are the other projects of the repository that it changes, `hidden` the number of
     projects that the user may not read; then `diff` only has the changes of this project.
+    `warnings` do not block it, such as failed tests without a gate. `own_approval` is a sentence
+    about whether the user's approval counts; empty for a user who cannot approve it.
     """
 
     proposal: Proposal
@@ -301,6 +346,8 @@ class ProposalDetail(msgspec.Struct, frozen=True):
     replayed: ReplayResult | None = None
     others: tuple[OtherProject, ...] = ()
     hidden: int = 0
+    warnings: tuple[str, ...] = ()
+    own_approval: str = ""
 
 
 class RollbackResult(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
@@ -17,6 +17,10 @@ from tempfile import TemporaryDirectory
 from typing import Final
 from urllib.parse import urlsplit
 
+from bbops_server.accounts.book import Book
+from bbops_server.accounts.people import NewPerson
+from bbops_server.accounts.rules import Role, Scope
+from bbops_server.control_plane.web.broadcasts import MAX_VIEWERS_OF_USER
 from tests.bench import processes
 from tests.bench.load.steady import Steady
 from tests.conftest import ROOT
@@ -33,9 +37,9 @@ MOST: Final = 1.2
 _STREAM: Final = "/api/projects/small/stream?of=status,requests"
 
 
-async def watch(port: int, count: int) -> None:
+async def watch(port: int, count: int, *tokens: str) -> None:
     """Open live views, print the number that is open, and read them until the input ends."""
-    opened = [await _open(port) for _ in range(count)]
+    opened = [await _open(port, tokens[number % len(tokens)]) for number in range(count)]
     reading = [asyncio.create_task(_discard(reader)) for reader, _ in opened]
     print(len(opened), flush=True)
     await asyncio.to_thread(sys.stdin.read)
@@ -45,10 +49,11 @@ async def watch(port: int, count: int) -> None:
         writer.close()
 
 
-async def _open(port: int) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+async def _open(port: int, token: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
     async with patience():
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        writer.write(f"GET {_STREAM} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n\r\n".encode())
+        head = f"GET {_STREAM} HTTP/1.1\r\nhost: 127.0.0.1:{port}\r\n"
+        writer.write(f"{head}authorization: Bearer {token}\r\n\r\n".encode())
         assert b" 200 " in await reader.readuntil(b"\r\n")
     return reader, writer
 
@@ -59,10 +64,10 @@ async def _discard(reader: asyncio.StreamReader) -> None:
 
 
 @contextmanager
-def watched(port: int, count: int) -> Iterator[None]:
+def watched(port: int, count: int, tokens: Sequence[str]) -> Iterator[None]:
     """Open live views in another process while the block runs."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.bench.tails", str(port), str(count)],
+        [sys.executable, "-m", "tests.bench.tails", str(port), str(count), *tokens],
         cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
     )  # fmt: skip
     with process:
@@ -71,6 +76,15 @@ def watched(port: int, count: int) -> Iterator[None]:
         yield
         assert process.stdin is not None
         process.stdin.close()
+
+
+def make_tokens(served: Served, count: int) -> list[str]:
+    """Return tokens of new users, who together may open all live views."""
+    book = Book.open(served.repository / ".bbops/state")
+    people = [NewPerson(f"{number}@example.com", "Viewer", role=Role.DEVELOPER)
+              for number in range(count)]  # fmt: skip
+    added = [book.people.add(person) for person in people]
+    return [book.tokens.make(person.id, "bench", [Scope.READ])[0] for person in added]
 
 
 def load(served: Served, seconds: float) -> float:
@@ -89,12 +103,13 @@ def compare(
     """Return the p99 without and with live views, for each round."""
     port = urlsplit(served.serving["control_url"]).port
     assert port is not None
+    tokens = make_tokens(served, -(-tails // MAX_VIEWERS_OF_USER))
     load(served, seconds)  # the first requests are slower
     pairs = []
     for number in range(rounds):
         pair = {}
         for is_watched in (number % 2 == 0, number % 2 == 1):
-            with watched(port, tails if is_watched else 0):
+            with watched(port, tails if is_watched else 0, tokens):
                 pair[is_watched] = load(served, seconds)
         pairs.append((pair[False], pair[True]))
     return pairs
@@ -123,7 +138,7 @@ def main(rounds: int = ROUNDS, seconds: float = SECONDS, tails: int = TAILS) -> 
 
 
 if __name__ == "__main__":
-    if len(sys.argv) == 3:
-        asyncio.run(watch(int(sys.argv[1]), int(sys.argv[2])))
+    if len(sys.argv) > 1:
+        asyncio.run(watch(int(sys.argv[1]), int(sys.argv[2]), *sys.argv[3:]))
     else:
         main()

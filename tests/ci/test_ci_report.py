@@ -16,7 +16,6 @@ from markdown_it import MarkdownIt
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.ci.report import MAX_CHARACTERS, make_document
 from bbops.interfaces.ci.results import make_section, write_result
-from bbops.interfaces.ci.run import CiRun
 from bbops.interfaces.ci.sections.check import CheckReport
 from bbops.interfaces.ci.sections.plan import PlanReport
 from bbops.interfaces.ci.sections.preview import PreviewReport
@@ -136,7 +135,7 @@ def test_large_result_exits_with_2(report: Report, results: Path) -> None:
 def document_of(*reports: Any) -> str:
     names = {CheckReport: "check", PlanReport: "plan", PreviewReport: "preview"}
     sections = [make_section(names[type(made)], made) for made in reports]
-    return make_document(sections, CiRun(), "").markdown
+    return make_document(sections, "").markdown
 
 
 def test_texts_of_a_project_stay_text() -> None:
@@ -188,18 +187,16 @@ def test_content_that_cannot_be_shortened_leaves_the_summary() -> None:
 
 def test_digest_depends_on_the_content_alone() -> None:
     sections = [make_section("plan", plan_report())]
-    one, other = (
-        make_document(sections, CiRun(url=f"https://example.org/{run}"), "") for run in (1, 2)
-    )
+    one, other = (make_document(sections, "", url=f"https://example.org/{run}") for run in (1, 2))
     assert one.digest == other.digest
     assert one.markdown != other.markdown
-    changed = make_document([make_section("plan", plan_report("field-removed"))], CiRun(), "")
+    changed = make_document([make_section("plan", plan_report("field-removed"))], "")
     assert changed.digest != one.digest
 
 
 def test_marker_names_the_folder_of_a_monorepo() -> None:
     sections = [make_section("plan", plan_report())]
-    document = make_document(sections, CiRun(), "services/shop")
+    document = make_document(sections, "services/shop")
     assert document.marker == "<!-- bbops ci: shop in services/shop -->"
 
 

@@ -20,6 +20,7 @@ from tests.conftest import ROOT
 from tests.support.control import Tried, tried
 from tests.support.islands import without_islands
 from tests.support.outlines import Source
+from tests.support.recorded_requests import refused, remember
 from tests.support.small_project import FILES, endpoint
 
 __all__ = ["tried"]
@@ -199,6 +200,14 @@ def test_requests_are_shown_to_developers(tried: Tried) -> None:
     viewed = tried.as_person("view@example.com").get(path)
     assert (viewed.status_code, "503" in main_text(viewed.text)) == (200, False)
     assert "tab=requests" not in viewed.text.partition("<main")[2]
+
+
+def test_requests_of_an_endpoint_have_their_reasons(tried: Tried) -> None:
+    assert tried.source.folder is not None
+    place = {"place": "functions/hello.yaml:2"}
+    remember(tried.source.folder / "history.sqlite", refused(endpoint="hello", refusal=place))
+    text = main_text(show(tried, "endpoints/hello?tab=requests"))
+    assert "invalidInput: the request has invalid values (name: must be text) functions/" in text
 
 
 def record(path: Path, endpoint: str, status: int) -> None:

@@ -126,7 +126,7 @@ def test_a_name_stays_in_its_row(control: Start) -> None:
 
 def test_the_keys_of_a_draft_are_asked_for_by_its_branch(control: Start) -> None:
     draft = {"branch": "try it", "slug": "try-it-1f", "commit": "a" * 40, "url": "http://x/",
-             "state": "live", "release": "r", "message": "", "diagnostics": []}  # fmt: skip
+             "state": "awake", "release": "r", "message": "", "diagnostics": []}  # fmt: skip
     url = control({
         "GET /api/projects/shop/drafts": (200, [draft]),
         "POST /api/projects/shop/drafts/try-it-1f/keys": (201, {"id": "k2", "key": "bk_x"}),

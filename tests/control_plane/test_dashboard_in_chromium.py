@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +16,8 @@ from tests.support.browser import DESK, MOST_TABS, PHONE, find_faults, go_to, op
 from tests.support.browser_sign_in import sign_in, sign_in_by_form
 from tests.support.hostile_project import AUTHOR, BRANCH, FILES, PAYLOAD
 from tests.support.patience import wait_for
-from tests.support.served import Served, git, make_project
-from tests.support.served_people import run, set_up
+from tests.support.served import Served, git
+from tests.support.served_people import run, serve_sample, set_up
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -33,7 +34,7 @@ PANELS = (
     "/requests", "/requests/1", "/jobs", "/webhooks", "/events", "/realtime", "/drafts",
     "/proposals", "/versions", "/frontend", "/reference", "/keys", "/pages?name=first",
 )  # fmt: skip
-OTHERS = ("/", "/parts", "/account", "/people", "/workspace", "/audit")
+OTHERS = ("/", "/parts", "/account", "/people", "/roles", "/workspace", "/audit")
 _OUTSIDE = """() => [...document.querySelectorAll('main *, .side *, .top *')].filter((one) => {
   const box = one.getBoundingClientRect();
   const scrolls = '.sr-only, .table, .tabs, pre, svg, [popover]:not(:popover-open)';
@@ -89,9 +90,7 @@ def test_pages_are_accessible_and_keep_hostile_texts_in_their_boxes(
 @pytest.fixture
 def sample(tmp_path: Path) -> Iterator[Served]:
     """A server whose project has a draft `topic`."""
-    with Served(make_project(tmp_path / "sample"), tmp_path / "home") as served:
-        served.live()
-        set_up(served).close()
+    with serve_sample(tmp_path) as served:
         git(served.repository, "branch", "topic")
         yield served
 
@@ -151,9 +150,13 @@ def test_request_as_a_user_of_a_draft_is_traced_saved_and_proposed_by_keyboard_a
         open_details(page, "Save as a test")
         write(page, "Name of the case", " to Eve")
         press(page, "Preview the test")
+        assert page.get_by_text("add it as data").is_visible()
         press(page, "Commit to topic")
         press(page, "Propose topic")
         assert page.get_by_role("heading", name="Plan").is_visible()
+    git(sample.repository, "switch", "-q", "topic")
+    add_user(sample, "tests/auth/me.yaml")
+    assert_case_passes(sample, "to Eve")
 
 
 def assert_case_passes(served: Served, case: str) -> None:
@@ -162,6 +165,14 @@ def assert_case_passes(served: Served, case: str) -> None:
     tested = run(served, "test", "--json")
     assert tested.returncode == 0, tested.stdout
     assert case in tested.stdout
+
+
+def add_user(served: Served, file: str) -> None:
+    """Add the row of the signed-in user of a case to the data of its file, as the page advises."""
+    found = re.search(r"userId: ([0-9a-f-]{36})", (served.repository / file).read_text())
+    assert found is not None
+    row = f"{{ id: {found[1]}, email: {REGISTRATION['email']}, name: Eve, password_hash: x }}"
+    served.edit(file, "\ncases:", f"\ndata:\n  users:\n    - {row}\ncases:")
 
 
 def write_field(page: Page, name: str, text: str) -> None:
@@ -188,7 +199,6 @@ def open_details(page: Page, title: str) -> None:
 
 def test_menu_opens_by_keyboard_on_a_phone(page: Page, hostile: Served) -> None:
     page.set_viewport_size({"width": 375, "height": 720})
-    read(page, hostile, f"{BASE}/endpoints")  # from then on the menu counts the endpoints
     page.goto(f"{hostile.serving['control_url']}{BASE}")
     assert not page.get_by_role("link", name="Endpoints").is_visible()
     go_to(page, "Menu")

@@ -14,8 +14,8 @@ from tests.support.browser_sign_in import sign_in, sign_in_by_form
 from tests.support.hostile_project import FILES, PAYLOAD
 from tests.support.islands import hide, islands
 from tests.support.patience import wait_for
-from tests.support.served import Served, make_project
-from tests.support.served_people import run, set_up
+from tests.support.served import Served
+from tests.support.served_people import run, serve_sample, set_up
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -29,10 +29,7 @@ ROWS = "bb-live tbody tr"
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    folder = tmp_path_factory.mktemp("islands")
-    with Served(make_project(folder / "sample"), folder / "home") as served:
-        served.live()
-        set_up(served).close()
+    with serve_sample(tmp_path_factory.mktemp("islands")) as served:
         yield served
 
 
@@ -60,6 +57,19 @@ def test_palette_leads_to_a_resource_by_keyboard_alone(page: Page, served: Serve
     with page.expect_navigation():
         page.keyboard.press("Enter")
     assert page.url.endswith("/endpoints/auth/register")
+
+
+@pytest.mark.parametrize("words", ["notes", "get /api", "no", "roll back"])
+def test_palette_ranks_as_the_server_does(page: Page, served: Served, words: str) -> None:
+    go(page, served, BASE)
+    found = page.request.get(
+        f"{served.serving['control_url']}/api{BASE}/search", params={"q": words}
+    )
+    expected = [entry["text"] for entry in found.json()["entries"]][:50]
+    page.keyboard.press("Control+k")
+    page.keyboard.type(words)
+    wait_for(lambda: page.locator("[role=option] > :first-child").all_inner_texts() == expected)
+    assert expected
 
 
 def test_palette_closes_by_escape_and_returns_the_focus(page: Page, served: Served) -> None:
@@ -217,6 +227,9 @@ def test_hostile_texts_in_palette_and_live_rows_run_no_script(
             served.api.get(f"/v1/{PAYLOAD}")
             page.locator(ROWS).filter(has_text="onerror").first.wait_for()
             page.keyboard.press("Control+k")
+            page.get_by_role("option").first.wait_for()
+            assert page.locator("dialog img").count() == 0
+            page.keyboard.type("hostile")
             page.get_by_role("option").filter(has_text="hostile").first.wait_for()
             assert page.locator("bb-live img, bb-live script, dialog img").count() == 0
             assert page.evaluate("window.hacked") is None

@@ -122,13 +122,23 @@ def test_the_slowest_and_the_failing_endpoint_are_links(tried: Tried, ada: Brows
     page = ada.get(PAGE).text
     slowest = page.partition('id="slowest"')[2]
     assert slowest.index("/projects/small/endpoints/slow/one") < slowest.index("endpoints/notes")
-    assert f'href="{PAGE}/requests?endpoint=orders/create&amp;status=5xx&amp;since=1h"' in page
+    assert f'href="{PAGE}/requests?endpoint=orders/create&amp;status=failed&amp;since=1h"' in page
     todo = page.partition('id="todo"')[2].partition("</section>")[0]
     assert f'href="{PAGE}/requests/2"' in todo
     assert f'href="{PAGE}/files/functions/orders/create.yaml#L7"' in todo
     assert "no such column" in todo
     for link in set(re.findall(rf'href="({PAGE}/requests[^"]*)"', page)):
         assert ada.get(link.replace("&amp;", "&")).status_code == 200
+
+
+def test_a_failed_step_is_a_failure_with_any_status(tried: Tried, ada: Browser) -> None:
+    step = {"failure": "division by zero", "step": "functions/a.yaml:3"}
+    record(tried, ago(2, status=400, **step), ago(1, status=404))
+    page = ada.get(PAGE).text
+    assert "1 of 2 requests failed (50 %)" in page
+    assert "division by zero" in page.partition('id="todo"')[2].partition("</section>")[0]
+    assert "A failure is a response 5xx, or a request in which a step failed" in page
+    assert "status=failed&amp;since=1h" in page
 
 
 def test_a_stalled_project_gives_the_line_and_the_fix(tried: Tried, ada: Browser) -> None:
@@ -159,6 +169,14 @@ def test_a_stalled_draft_gives_its_reason(tried: Tried, ada: Browser) -> None:
     assert "topic</a> is stalled" in todo
     assert "it has errors" in todo
     assert 'href="/projects/small/files/functions/greet.yaml?in=slug#L3"' in todo
+
+
+@pytest.mark.parametrize("state", ["asleep", "waking", "awake", "stalled"])
+def test_a_draft_never_looks_live(tried: Tried, ada: Browser, state: str) -> None:
+    tried.source.draft_changes = {"state": state}
+    page = ada.get(f"{PAGE}/drafts").text.partition("<main")[2]
+    assert f'<span class="pill {state}">{state}</span>' in page
+    assert "pill live" not in page
 
 
 def test_dead_jobs_and_next_tasks_are_listed(ada: Browser) -> None:

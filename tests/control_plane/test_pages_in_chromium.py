@@ -14,7 +14,7 @@ from tests.support.browser import DESK, PHONE, find_faults, go_to, opened, press
 from tests.support.control import PASSWORD
 from tests.support.islands import without_islands
 from tests.support.served import LIST, Served, git, make_project
-from tests.support.served_people import set_up
+from tests.support.served_people import serve_sample
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -32,10 +32,7 @@ PAGES = (
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     """A server with an account, two versions, a draft, and a proposal that loosens access."""
-    folder = tmp_path_factory.mktemp("pages")
-    with Served(make_project(folder / "sample"), folder / "home") as server:
-        server.live()
-        set_up(server).close()
+    with serve_sample(tmp_path_factory.mktemp("pages")) as server:
         server.edit(LIST, "        page:", "        more: 1\n        page:")
         server.commit("Tell more of each page")
         server.live()

@@ -12,7 +12,7 @@ from bbops_server.accounts.rules import Role
 from bbops_server.control_plane.panels.requests import SHOWN
 from tests.support.control import Browser, Tried, tried
 from tests.support.islands import without_islands
-from tests.support.recorded_requests import ago, answered, record
+from tests.support.recorded_requests import ago, answered, record, refused
 
 __all__ = ["tried"]
 
@@ -52,6 +52,7 @@ def test_the_newest_requests_are_first(tried: Tried, ada: Browser) -> None:
     ("query", "expected"),
     [
         ("status=5xx", ["2"]), ("status=404", ["3"]), ("method=post", ["2"]),
+        ("status=failed", ["2"]),
         ("endpoint=orders/create", ["4"]), ("text=BOOM", ["2"]), ("slower=100", ["4"]),
         ("since=10m", ["4", "3", "2"]), ("since=2020-01-01", ["4", "3", "2", "1"]),
         ("before=3", ["2", "1"]), ("status=5xx&method=GET", []), ("status=&text=+", "4321"),
@@ -72,7 +73,7 @@ def test_filters_are_in_the_url(
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        ("status=9", "Status &#39;9&#39; is neither a number"),
+        ("status=9", "Status &#39;9&#39; is not a number such as 404"),
         ("method=FETCH", "is not one of GET, POST"),
         ("slower=fast", "is not a number of milliseconds"),
         ("slower=nan", "is not a number of milliseconds"),
@@ -154,6 +155,52 @@ def test_a_request_without_a_record_says_how_to_get_one(tried: Tried, ada: Brows
     assert "history: full" in page
     assert "u1" in page
     assert "Previous by this endpoint" not in page
+
+
+def test_a_refused_request_shows_its_reason(tried: Tried, ada: Browser) -> None:
+    place = "functions/notes/add.yaml:4"
+    record(tried, refused(), refused(refusal={"place": place, "message": "too <late>"}))
+    listed = ada.get(PAGE).text
+    assert "invalidInput: the request has invalid values (name: must be text)" in listed
+    line = f'href="/projects/small/files/functions/notes/add.yaml#L4">{place}'
+    first, second = (ada.get(f"{PAGE}/{number}").text for number in (1, 2))
+    assert 'Refused</strong> with <span class="mono">invalidInput</span>' in first
+    assert '<dt class="mono" dir="auto">name</dt><dd dir="auto">must be text</dd>' in first
+    assert "too &lt;late&gt;" in second
+    assert line in listed
+    assert line in second
+    found = ada.get("/api/projects/small/requests/1").json()["request"]["refusal"]
+    assert found["fields"] == {"name": ["must be text"]}
+    assert rows(ada.get(f"{PAGE}?text=must+be+TEXT").text) == ["2", "1"]
+    assert rows(ada.get(f"{PAGE}?status=failed").text) == []
+
+
+def test_a_response_without_a_reason_says_so(tried: Tried, ada: Browser) -> None:
+    record(tried, answered(status=404), answered(status=404, exchange=EXCHANGE))
+    first, second = (ada.get(f"{PAGE}/{number}").text for number in (1, 2))
+    assert "No reason is recorded: the function returned 404 as its result." in first
+    assert "The output below has its body." in second
+
+
+@pytest.mark.parametrize(
+    ("change", "gap"),
+    [
+        ({"bytes_in": 1_234}, "command: the body of 1,234 bytes, query and headers."),
+        ({}, "Not recorded, so not in the command: query and headers."),
+        ({"exchange": EXCHANGE}, "&#39;***&#39; stands for a secret, which is not recorded."),
+        ({"exchange": EXCHANGE | {"input": "…"}}, "it is not a text, or is too long."),
+        ({"exchange": EXCHANGE | {"input": "x" * 8192 + "…"}}, "Only the first 8,192 characters"),
+        ({"exchange": EXCHANGE | {"input": ""}}, "answered before its body of 9 bytes was read."),
+    ],
+)
+def test_the_command_names_what_it_lacks(
+    tried: Tried, ada: Browser, change: dict[str, Any], gap: str
+) -> None:
+    record(tried, refused(**change))
+    page = ada.get(f"{PAGE}/1").text
+    assert gap in page
+    assert ("--data-raw xxxxx" in page) is ("xxxxx" in str(change))
+    assert "--data-raw …" not in page
 
 
 def test_a_trace_has_steps_with_their_lines_and_times(tried: Tried, ada: Browser) -> None:

@@ -36,13 +36,60 @@ def test_pages_and_resources_are_found(ada: Browser) -> None:
     assert {"endpoint", "function", "table", "column", "value"} <= {*found.values()}
 
 
-def test_each_word_must_be_contained_and_beginnings_come_first() -> None:
-    texts = ("orders.total", "GET /v1/reorder", "orders", "order-mail", "reorders")
+def ranked(query: str, *texts: str) -> list[str]:
     entries = [SearchEntry(text, "any", "/", "by Ada") for text in texts]
-    found = rank_entries(entries, " ORDER ada ", 3)
-    assert [entry.text for entry in found.entries] == ["orders", "order-mail", "orders.total"]
-    assert found.total == 5
+    return [entry.text for entry in rank_entries(entries, query, 9).entries]
+
+
+def test_each_word_must_be_contained() -> None:
+    entries = [SearchEntry(text, "any", "/", "by Ada") for text in ("orders", "order-mail", "cart")]
+    found = rank_entries(entries, " ORDER ada ", 1)
+    assert ([entry.text for entry in found.entries], found.total) == (["order-mail"], 2)
     assert rank_entries(entries, "order none", 9).entries == []
+
+
+def test_the_quality_of_the_match_comes_first() -> None:
+    texts = ("reorders", "orders.total", "GET /v1/orders/:id", "orders", "ordersheet")
+    expected = ["orders", "orders.total", "GET /v1/orders/:id", "ordersheet", "reorders"]
+    assert ranked("orders", *texts) == expected
+    assert ranked("/orders", *texts) == ["GET /v1/orders/:id"]
+    assert ranked("get orders", "target orders", "GET /orders") == ["GET /orders", "target orders"]
+
+
+def test_equal_matches_follow_the_order_of_their_kinds() -> None:
+    entries = [
+        SearchEntry("GET /v1/orders", "endpoint", "/"),
+        SearchEntry("POST /orders", "endpoint", "/"),
+        SearchEntry("orders/list", "function", "/"),
+        SearchEntry("by orders", "step", "/"),
+    ]
+    found = rank_entries(entries[::-1], "orders", 9).entries
+    assert [entry.kind for entry in found] == ["step", "function", "endpoint", "endpoint"]
+    assert rank_entries(entries, "orders", 9).entries[0].text == "POST /orders"
+
+
+def test_actions_steps_docs_and_members_are_found(tried: Tried, ada: Browser) -> None:
+    found = find(ada)
+    assert (found["New draft"], found["Roll back"]) == ("action", "action")
+    assert found["Invite a member"] == "server action"
+    assert "member" in found.values()
+    entries = ada.get("/api/projects/small/search?q=step").json()["entries"]
+    (place,) = {entry["url"] for entry in entries if entry["url"].endswith("hello.yaml#L2")}
+    assert place == "/projects/small/files/functions/hello.yaml#L2"
+    assert {"docs"} & {*find(ada, "guide").values()}
+
+
+def test_users_find_only_the_actions_that_they_may_do(tried: Tried) -> None:
+    tried.add("eve@example.com", project=Role.VIEWER)
+    found = find(tried.as_person("eve@example.com"))
+    assert "Compare versions" in found
+    assert not {"New draft", "Roll back", "Merge a proposal", "Invite a member"} & {*found}
+    assert "member" not in found.values()
+
+
+def test_the_side_bar_has_its_numbers_from_the_first_page_on(ada: Browser) -> None:
+    page = ada.get("/projects/small/requests").text
+    assert re.search(r'<span>Endpoints</span><span class="count">\d+</span>', page)
 
 
 def test_entries_stay_in_the_draft_of_the_page(ada: Browser) -> None:
@@ -63,7 +110,7 @@ def test_page_of_the_search_is_not_the_overview(ada: Browser) -> None:
 
 def test_each_entry_leads_to_a_page(ada: Browser) -> None:
     for entry in ada.get("/api/projects/small/search").json()["entries"]:
-        if entry["text"] == "Proposals":  # of a repository, which this project has not
+        if entry["url"].endswith("/proposals"):  # of a repository, which this project has not
             continue
         assert ada.get(entry["url"]).status_code == 200, entry
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bbops_server.accounts.rules import Role
-from bbops_server.control_plane.projects import stream
+from bbops_server.control_plane.islands import stream
 from bbops_server.control_plane.web import broadcasts
 from bbops_server.data_plane.live.tail import MAX_ROWS, HistoryTail
 from tests.support.control import Tried, tried

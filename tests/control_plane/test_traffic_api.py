@@ -41,6 +41,20 @@ def test_series_of_an_endpoint_leaves_out_the_rest(tried: Tried, ada: Browser) -
         assert series["endpoint"] == endpoint
 
 
+def test_failures_are_the_same_everywhere(tried: Tried, ada: Browser) -> None:
+    """A failed step counts with any status; a refusal does not."""
+    step = {"failure": "division by zero", "step": "functions/a.yaml:3"}
+    record(tried, ago(1), ago(1, status=400, **step), ago(1, status=404), ago(1, status=503))
+    total = ada.get(f"{API}/minutes").json()["total"]
+    assert (total["failures"], total["classes"]) == (2, {"2xx": 1, "4xx": 2, "5xx": 1})
+    hours = ada.get(f"{API}/minutes", params={"since": traffic.now() - 9 * 86_400}).json()
+    assert hours["total"]["failures"] == 2
+    (failing,) = ada.get(f"{API}/slowest").json()["failing"]
+    assert failing["total"]["failures"] == 2
+    listed = ada.get(f"{API}/requests", params={"status": "failed"}).json()
+    assert [request["status"] for request in listed] == [400, 503]
+
+
 @pytest.mark.parametrize("days", [0.04, 1, 2, 3, 14, 60, 400, 4_000])
 def test_a_series_is_bounded_whatever_the_period(tried: Tried, ada: Browser, days: float) -> None:
     record(tried, ago(1), ago(24 * 60), ago(13 * 24 * 60))

@@ -50,7 +50,7 @@ def test_a_branch_answers_as_a_draft_and_main_as_before(served: Served) -> None:
     assert reply.headers["x-draft"] == "topic"
     assert "noindex" in reply.headers["x-robots-tag"]
     assert reply.headers["x-release"] == commit[:12]
-    assert find(served, "topic")["state"] == "live"
+    assert find(served, "topic")["state"] == "awake"
     live = served.api.get("/api/v1/notes", headers=served.sign_up(email="bob@example.com"))
     assert "draft_field" not in live.json()
 
@@ -362,7 +362,7 @@ def test_a_draft_that_nobody_asks_for_sleeps(served: Served) -> None:
 
         def is_awake() -> bool:
             assert client.get("api/me").status_code == 401
-            return bool(find(served, "sleepy")["state"] == "live")
+            return bool(find(served, "sleepy")["state"] == "awake")
 
         wait_for(is_awake)  # it may fall asleep between a request and the look at its state
 
@@ -375,7 +375,7 @@ def test_a_draft_in_use_stays_awake(served: Served) -> None:
         for _ in range(12):
             time.sleep(0.3)
             client.get("api/me")
-            assert find(served, "busy")["state"] == "live"
+            assert find(served, "busy")["state"] == "awake"
 
 
 @pytest.mark.long

@@ -15,8 +15,8 @@ from tests.support.control import PASSWORD
 from tests.support.granting import CHALLENGE, VERIFIER
 from tests.support.islands import without_islands
 from tests.support.patience import PATIENCE_SECONDS
-from tests.support.served import Served, make_project
-from tests.support.served_people import set_up
+from tests.support.served import Served
+from tests.support.served_people import serve_sample
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -29,10 +29,7 @@ DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    folder = tmp_path_factory.mktemp("agents")
-    with Served(make_project(folder / "sample"), folder / "home") as server:
-        server.live()
-        set_up(server).close()
+    with serve_sample(tmp_path_factory.mktemp("agents")) as server:
         yield server
 
 

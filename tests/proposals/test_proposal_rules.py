@@ -17,13 +17,14 @@ from bbops.source.git.proposals import VERDICTS, Proposal, Review
 from bbops_server.accounts import proposals
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.errors import AccountError
+from bbops_server.publish.impact.impact import ProjectImpact
 from bbops_server.publish.proposals import snapshots
 from bbops_server.publish.proposals.merge_status import MergeStatus
-from bbops_server.publish.proposals.parts import ProjectImpact
 from bbops_server.publish.proposals.rules import (
     EligibleReviewers,
     MergeRequirements,
     ReviewTally,
+    explain_approval,
     find_obstacles,
     tally_reviews,
 )
@@ -70,6 +71,45 @@ def test_who_has_changed_a_proposal_does_not_approve_it() -> None:
     pair = EligibleReviewers(frozenset({"ada", "bob"}))
     assert len(obstacles(mine, eligible=pair)) == 3
     assert obstacles(mine, eligible=EligibleReviewers(frozenset({"bob"}))) == []
+
+
+@pytest.mark.parametrize(
+    ("who", "eligible", "approvals", "expected"),
+    [
+        ("bob", TEAM, 2, "Your approval counts. Approvals: 2 needed, 1 given."),
+        ("bob", TEAM, 0, "Your approval counts. Approvals: none is needed."),
+        (
+            "ada", TEAM, 1, ("Your approval does not count, because you are an author of this"
+            " change. Approvals: 1 needed, 1 given."),
+        ),
+        ("zoe", TEAM, 1, "does not count, because your role does not cover all of this change."),
+        (
+            "ada", EligibleReviewers(frozenset({"ada"})), 1,
+            "counts, although you are its author: no other user may review it.",
+        ),
+        ("ada", EligibleReviewers(), 1, "Your approval counts"),
+    ],
+)  # fmt: skip
+def test_the_effect_of_an_approval_is_explained(
+    who: str, eligible: EligibleReviewers, approvals: int, expected: str
+) -> None:
+    proposal = proposed(said("eve", "approved"))
+    voices = tally_reviews(proposal, "plan", TEAM)
+    demands = MergeRequirements("plan", approvals)
+    assert expected in explain_approval(who, proposal, demands, voices, eligible)
+
+
+@pytest.mark.parametrize(("is_gated", "count"), [(False, 1), (True, 0)])
+def test_failed_tests_warn_unless_they_are_a_gate(*, is_gated: bool, count: int) -> None:
+    tests = answers.ProposalTestResult("failed", "its tests fail: a case")
+    status = MergeStatus(
+        None, MergeRequirements("", 0), ReviewTally((), (), ()), tests=tests, is_gated=is_gated
+    )
+    assert len(status.warnings) == count
+    assert all("only 'tests.gate' of project.yaml" in why for why in status.warnings)
+    part = ProjectImpact("left", tests=tests, is_gated=is_gated)
+    others = replace(status, tests=None, others=(part,)).warnings
+    assert [why[:14] for why in others] == ["project 'left'"] * count
 
 
 @pytest.mark.parametrize(

@@ -251,7 +251,10 @@ def test_tests_that_fail_are_told_but_keep_nothing_away(world: World) -> None:
         "tests/hello.yaml", 4,
     )  # fmt: skip
     assert found["summary"].startswith("its tests fail: tests/hello.yaml:4: 'greets': ")
-    assert found["summary"] not in asking.get(number)["obstacles"]
+    detail = asking.get(number)
+    assert found["summary"] not in detail["obstacles"]
+    (warning,) = detail["warnings"]
+    assert warning.startswith(found["summary"])
 
 
 @pytest.mark.long
@@ -291,6 +294,7 @@ def test_a_proposal_is_reviewed_and_merged_on_its_page(world: World) -> None:
         shown = browser.get(path).text
         assert "Nothing blocks the merge." in shown
         assert "It has no tests." in shown
+        assert re.search(r"Your approval (counts|does not count)[^.]*\. Approvals: ", shown)
         fields = dict(re.findall(r'name="(csrf|plan|head)" value="([0-9a-f]+)"', shown))
         said = browser.post(
             f"{path}/review", data=fields | {"verdict": "approved", "text": "<i>fine</i>"}
@@ -358,7 +362,8 @@ def test_a_project_has_a_page_from_which_one_goes_back(world: World) -> None:
         assert '<a href="/projects/shop">Overview</a>' in browser.get("/").text
         page = browser.get("/projects/shop").text
         assert "The newest commit of main is live as v" in page
-        assert page.count("A &lt;b&gt;bold&lt;/b&gt; version") == 2  # as publication and version
+        listed = page.partition("<h2>Newest publications")[2]
+        assert listed.count("A &lt;b&gt;bold&lt;/b&gt; version") == 2  # as publication and version
         assert "Propose to roll back to v1<" in page
         (csrf,) = set(re.findall(r'name="csrf" value="([0-9a-f]+)"', page))
         done = browser.post("/projects/shop/rollback", data={"csrf": csrf, "version": "v1"})

@@ -107,6 +107,18 @@ def test_what_is_kept_can_be_found(served: Served) -> None:
     assert "? name=findme&token=***" in told
 
 
+def test_a_refused_request_has_its_reason(served: Served) -> None:
+    served.api.get("/try/nowhere")
+    served.api.post("/try/take", json={"file": 1})
+
+    def printed(*arguments: str) -> str:
+        return served.bbops("requests", *arguments).stdout
+
+    wait_for(lambda: "notFound: no such route" in printed("--status", "404"))
+    assert "(file: is required)" in printed("--endpoint", "try/take", "--status", "4xx")
+    assert printed("--status", "failed") == "no recorded request matches\n"
+
+
 def test_a_summary_has_counts_and_percentiles(served: Served) -> None:
     def endpoints() -> dict[str, dict[str, int]]:
         ranking = json.loads(served.bbops("requests", "--summary", "--json").stdout)

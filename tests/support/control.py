@@ -26,7 +26,7 @@ from bbops.interfaces.answers import (
     ServerStatus,
     Status,
 )
-from bbops.review.contract.contract import Contract
+from bbops.review.contract.contract import Contract, Page
 from bbops.review.contract.export import render_json
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.people import NewPerson, Person
@@ -45,7 +45,11 @@ URL = "http://127.0.0.1:8001"
 SINCE = datetime(2026, 1, 2, tzinfo=UTC)
 
 CONTRACT = RenderedContract(
-    render_json(Contract(1, "c" * 64, "small", "", "", (), None, {}, (), ())),
+    render_json(
+        Contract(
+            1, "c" * 64, "small", "", "", (), None, {}, (), (Page("guide", "# Guide"),)
+        )
+    ),
     "application/json", "c" * 64,
 )  # fmt: skip
 FOUND = JsonDiagnostic("warning", "x", "a.yaml", 1, 2, "odd")
@@ -98,6 +102,9 @@ class OneProject:
 
     def versions(self, name: str) -> OneHistory | None:
         return OneHistory(self.publications) if name == "small" else None
+
+    def pulls(self, name: str) -> None:
+        """Return None: the project has no forge."""
 
     def frontends(self, name: str) -> OneFrontend | None:
         return OneFrontend() if name == "small" else None

@@ -16,8 +16,9 @@ PLACES = {
     "server/bbops_server/": "bbops_server/",
     "docs/": "bbops/_assets/docs/",
     "project-template/": "bbops/_assets/project-template/",
-    "schemas/": "bbops/_assets/schemas/",
 }
+LEFT_OUT = ("docs/decisions/", "docs/example/", "docs/upcoming/")
+"""Folders that only a checkout has."""
 JUNK = (
     "bbops/scratch.py",  # untracked
     "bbops/__pycache__/x.pyc",  # ignored
@@ -66,5 +67,5 @@ def packed(tracked: Iterable[str]) -> set[str]:
         target + name.removeprefix(folder)
         for name in tracked
         for folder, target in PLACES.items()
-        if name.startswith(folder)
+        if name.startswith(folder) and not name.startswith(LEFT_OUT)
     }

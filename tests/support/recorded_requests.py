@@ -26,6 +26,16 @@ def ago(minutes: float, **values: Any) -> tuple[Any, ...]:
     return answered(at=perf_counter() - 60 * minutes, **values)
 
 
+def refused(path: str = "/notes", **change: Any) -> tuple[Any, ...]:
+    """Return the line of a request with invalid input; `refusal` adds to its reason."""
+    refusal = {
+        "code": "invalidInput", "message": "the request has invalid values", "place": "",
+        "fields": {"name": ["must be text"]},
+    }  # fmt: skip
+    refusal |= change.pop("refusal", {})
+    return (*answered(path, 400, **change), "", None, refusal)
+
+
 def remember(path: Path, *rows: tuple[Any, ...]) -> Path:
     """Write requests into a history, and return its path."""
     history = History(path)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 import httpx
@@ -10,7 +13,7 @@ import httpx
 from tests.support import warm
 from tests.support.control import CSRF, PASSWORD
 from tests.support.patience import PATIENCE_SECONDS
-from tests.support.served import Served, environment
+from tests.support.served import Served, environment, make_project
 
 
 def run(served: Served, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -19,6 +22,15 @@ def run(served: Served, *arguments: str) -> subprocess.CompletedProcess[str]:
         arguments, cwd=served.repository,
         env=environment(served.home) | {"BBOPS_SERVER": served.serving["control_url"]},
     )  # fmt: skip
+
+
+@contextmanager
+def serve_sample(folder: Path) -> Iterator[Served]:
+    """Serve the sample project in a folder, live and with the account of Ada, its owner."""
+    with Served(make_project(folder / "sample"), folder / "home") as served:
+        served.live()
+        set_up(served).close()
+        yield served
 
 
 def set_up(served: Served) -> httpx.Client:

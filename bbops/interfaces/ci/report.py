@@ -49,25 +49,27 @@ class ReportDocument:
 
 def make_document(
     sections: Sequence[ReportSection],
-    run: CiRun,
     under: str,
     *,
+    url: str = "",
+    marker: str = "bbops ci",
     max_characters: int = MAX_CHARACTERS,
 ) -> ReportDocument:
     """Return the report of several results; rows that do not fit are counted.
 
     Args:
         sections: at least one.
-        run: the run of the job.
         under: the project's folder, relative to the repository's root; empty for the root.
+        url: the page of the job's run; empty without one.
+        marker: the author of the report, whose marker begins with it.
         max_characters: the limit of the text.
     """
     project = sections[0].project
-    marker = _marker(project, under)
+    begin = _marker(marker, project, under)
     content = _content(sections, project, under, max_characters - 1_000)
     digest = f"<!-- bbops digest: {hashlib.sha256(content.encode()).hexdigest()[:32]} -->"
-    link = f"\n\n<sub>[run]({run.url})</sub>" if run.url and "(" not in run.url else ""
-    return ReportDocument(project, marker, digest, f"{marker}\n{digest}\n\n{content}{link}\n")
+    link = f"\n\n<sub>[run]({url})</sub>" if url and "(" not in url else ""
+    return ReportDocument(project, begin, digest, f"{begin}\n{digest}\n\n{content}{link}\n")
 
 
 def render_section(section: ReportSection, rows: int) -> str:
@@ -116,9 +118,9 @@ def _missing_token(run: CiRun) -> BbopsError:
     return BbopsError(message, hint=f"pass the token of the job in the variable {name}")
 
 
-def _marker(project: str, under: str) -> str:
+def _marker(author: str, project: str, under: str) -> str:
     name, folder = (_ODD.sub("-", text).replace("--", "-") for text in (project, under))
-    return f"<!-- bbops ci: {name} in {folder} -->" if folder else f"<!-- bbops ci: {name} -->"
+    return f"<!-- {author}: {name} in {folder} -->" if folder else f"<!-- {author}: {name} -->"
 
 
 def _content(sections: Sequence[ReportSection], project: str, under: str, limit: int) -> str:

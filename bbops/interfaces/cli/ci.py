@@ -227,7 +227,7 @@ def report(
 
     run, under = read_job(), find_under(folder)
     sections = read_sections(results_folder(run, folder, under, results))
-    document = make_document(sections, run, under)
+    document = make_document(sections, under, url=run.url)
     if output is not None:
         write_file(output, document.markdown.encode())
     state, warning = comment_on(run, document, os.environ) if comment else ("", "")

@@ -18,7 +18,7 @@ from bbops.interfaces.cli._server import as_json_option, of_project, of_server, 
 from bbops.runtime.values.durations import seconds
 
 _LONGEST_SECONDS: Final = 86_400
-_COLORS = {"live": "green", "stalled": "red", "waking": "yellow"}
+_COLORS = {"awake": "magenta", "stalled": "red", "waking": "yellow"}
 
 
 @examples("bbops drafts list", "bbops drafts token new-prices --hours 8")

@@ -250,6 +250,7 @@ def _lines(detail: ProposalDetail, *, with_diff: bool) -> list[str]:
     lines += ["", *_replay_lines(detail.replayed)] if detail.replayed else []
     if proposal.state == "open":
         lines += ["", *(detail.obstacles or ("it can be merged",))]
+        lines += [f"warning: {warning}" for warning in detail.warnings]
     for review in proposal.reviews:
         text = f": {_indent(review.text)}" if review.text else ""
         lines.append(f"{review.who} {_VERBS[review.verdict]} ({review.head[:12]}){text}")

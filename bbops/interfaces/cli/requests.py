@@ -12,6 +12,7 @@ import msgspec
 
 from bbops.base.console import say
 from bbops.base.json_traffic import EndpointRanking
+from bbops.base.refusals import summarize_refusal
 from bbops.base.render import printable
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._server import named_project, of_server, open_remote
@@ -23,11 +24,11 @@ FOLLOW_SECONDS = 0.5
 NO_ENDPOINT = "(no endpoint)"
 
 
-@examples("bbops requests --status 5xx --follow", "bbops requests --summary --since 1d")
+@examples("bbops requests --status failed --follow", "bbops requests --summary --since 1d")
 @click.command()
 @named_project
 @of_server
-@click.option("--status", metavar="N", help="Only this status, or a class such as 5xx.")
+@click.option("--status", metavar="N", help="Only this status, a class such as 5xx, or 'failed'.")
 @click.option("--method", help="Only this method.")
 @click.option("--path", help="Only this path.")
 @click.option("--endpoint", metavar="NAME", help="Only this endpoint.")
@@ -99,12 +100,12 @@ def rows(ranking: EndpointRanking) -> Iterator[str]:
         return
     names = [each.endpoint or NO_ENDPOINT for each in ranking.slowest]
     width = max(8, *map(len, names))
-    yield f"{'endpoint':<{width}}  requests    5xx   p50 ms   p95 ms   p99 ms  slowest"
+    yield f"{'endpoint':<{width}}  requests failed   p50 ms   p95 ms   p99 ms  slowest"
     for name, endpoint in zip(names, ranking.slowest, strict=True):
         total = endpoint.total
         times = (total.p50, total.p95, total.p99, total.slowest)
         shown = "".join(f"{0 if time is None else time:>9.1f}" for time in times)
-        yield f"{printable(name):<{width}}  {total.count:>8}{total.errors:>7}{shown}"
+        yield f"{printable(name):<{width}}  {total.count:>8}{total.failures:>7}{shown}"
 
 
 def read_moment(text: str | None) -> float | None:
@@ -136,7 +137,7 @@ def lines(request: dict[str, Any]) -> Iterator[str]:
 
 
 def line(request: dict[str, Any]) -> str:
-    """Return a request as a line of text, with its failure on a second line."""
+    """Return a request as a line of text, with the reason of its failure or refusal on a second."""
     color = {2: "green", 3: "cyan", 4: "yellow"}.get(request["status"] // 100, "red")
     status = click.style(str(request["status"]), fg=color)
     took = f"{request['milliseconds']:8.1f} ms"
@@ -145,4 +146,7 @@ def line(request: dict[str, Any]) -> str:
     if request["failure"]:
         failure = f"{printable(request['step'])}: {printable(request['failure'])}"
         text += f"\n    {failure} [{request['request']}]"
+    elif request.get("refusal"):  # older servers have none
+        place = f"{printable(request['refusal']['place'])}: " if request["refusal"]["place"] else ""
+        text += f"\n    {place}{printable(summarize_refusal(request['refusal']))}"
     return text

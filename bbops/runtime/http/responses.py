@@ -21,6 +21,7 @@ from bbops.runtime.flow.tracing import RequestTracer
 from bbops.runtime.http.compression import SMALL_BYTES, Parts, spare
 from bbops.runtime.http.exchanges import Exchange
 from bbops.runtime.http.headers import Headers, has_header, read_lines, set_headers, write
+from bbops.runtime.http.refusals import Refusal, describe_refusal
 from bbops.runtime.http.wording import Wording
 from bbops.runtime.steps.api_keys import ApiKeys
 from bbops.runtime.values.failures import (
@@ -94,19 +95,22 @@ class Trace:
     """The user of the control plane who has sent it; empty for other requests."""
     tracer: RequestTracer | None = None
     """The trace of a request with a sender."""
+    refusal: Refusal | None = None
+    """The reason of a refusal; None for an answer of the function, and for a failure."""
 
 
 ANSWERED = (
     "at", "method", "path", "route", "status", "milliseconds", "user", "release", "bytes_in",
     "bytes_out", "request", "endpoint", "failure", "step", "steps", "exchange", "sender",
-    "spans",
+    "spans", "refusal",
 )  # fmt: skip
 """What one line of the request history says; `at` is in seconds of the monotonic clock.
 
 `steps` are all that waited for the one that failed, which is their last, by file and line;
 `exchange` is of endpoints whose history is full, see `bbops.runtime.http.exchanges`; `sender` and
-`spans`, see `bbops.runtime.flow.tracing`, are of requests from the Playground. What is empty at the
-end is left out.
+`spans`, see `bbops.runtime.flow.tracing`, are of requests from the Playground; `refusal` is the
+reason of a refused request, see `bbops.runtime.http.refusals`. What is empty at the end is left
+out.
 """
 
 Answered = tuple[Any, ...]
@@ -232,15 +236,20 @@ class Answering:
             trace.user, self.name, trace.bytes_in, bytes_out, trace.request,
             trace.endpoint,
         )  # fmt: skip
-        if not trace.failure and trace.exchange is None and not trace.sender:
+        if (
+            not trace.failure and trace.exchange is None and not trace.sender
+            and trace.refusal is None
+        ):  # fmt: skip
             self.history(known)
             return
         step = trace.steps[-1] if trace.steps else ""
         exchange = trace.exchange and trace.exchange.record(scope)
         described: Answered = (*known, trace.failure, step, list(trace.steps), exchange)
-        if trace.sender:
+        if trace.sender or trace.refusal is not None:
             spans = trace.tracer.spans() if trace.tracer is not None else None
             described = (*described, trace.sender, spans)
+        if trace.refusal is not None:
+            described = (*described, trace.refusal)
         self.history(described)
 
     def render(self, answer: Answer) -> Parts:
@@ -277,19 +286,29 @@ class Answering:
 
     def failure(self, error: BaseException, scope: Any) -> Parts:
         """Return status, body and headers of a failure's answer."""
+        trace: Trace = scope["bbops"]
         if self.detailed:
-            scope["bbops"].at = next(reversed(blame(error)[0]), "")
+            trace.at = next(reversed(blame(error)[0]), "")
         if isinstance(error, Thrown) and error.value is not NOTHING:
             check_size(error.value, MAX_ANSWER)
-            scope["bbops"].code = error.code or code_of(error.status)
-            return error.status, encode(error.value), [*set_headers(error.headers), _JSON]
+            trace.code = error.code or code_of(error.status)
+            parts = error.status, encode(error.value), [*set_headers(error.headers), _JSON]
+            self._note_refusal(error, trace, {})
+            return parts
         body, headers = self.explain(error, scope)
-        scope["bbops"].code = body["code"]
+        trace.code = body["code"]
         status = error.status if isinstance(error, Failure) else 500
         if isinstance(error, TooLarge):
             headers.append((b"connection", b"close"))
         status, value = self.wording.answer(status, body)
-        return status, encode(value), [*headers, _JSON]
+        parts = status, encode(value), [*headers, _JSON]
+        self._note_refusal(error, trace, body)
+        return parts
+
+    def _note_refusal(self, error: BaseException, trace: Trace, body: Mapping[str, Any]) -> None:
+        """Keep the reason of a response for the history, unless a failure is kept already."""
+        if self.history is not None and not trace.failure and not trace.is_untold:
+            trace.refusal = describe_refusal(error, trace.code, body, self.mask)
 
     def explain(
         self, error: BaseException, scope: Any, step: str = ""

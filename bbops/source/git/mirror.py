@@ -15,6 +15,8 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
 
 from bbops.base.errors import GitError
 from bbops.source.git.address import Address, is_branch, require_branch
@@ -22,6 +24,7 @@ from bbops.source.git.command import failure, run
 from bbops.source.git.environment import Limits
 from bbops.source.git.frontend_tags import FrontendTags, Taken
 from bbops.source.git.place import Place, frontend_scope
+from bbops.source.git.writing import NOTHING
 
 ASK_SECONDS = 30.0
 FETCH_SECONDS = 1800.0
@@ -32,6 +35,17 @@ MAX_FILE_BYTES = 2 << 30
 MAX_MEMORY_BYTES = 4 << 30
 MAX_LISTED_BYTES = 16 << 20
 """Of names of refs: a hundred thousand frontends."""
+
+HEADS: Final = ("refs/pull/*/head", "refs/merge-requests/*/head")
+"""Where forges keep the heads of pull requests."""
+
+_FETCH_LIMITS: Final = Limits(
+    FETCH_SECONDS, QUIET_SECONDS, file_bytes=MAX_FILE_BYTES, memory_bytes=MAX_MEMORY_BYTES
+)
+_HEAD_LIMITS: Final = Limits(
+    120.0, QUIET_SECONDS, file_bytes=256 << 20, memory_bytes=MAX_MEMORY_BYTES
+)
+"""The limits for a head, which a user without any right can propose."""
 
 _MEMORY = {
     "core.bigFileThreshold": "32m", "pack.threads": "1", "pack.windowMemory": "64m",
@@ -61,9 +75,12 @@ class Looked:
 class Mirror:
     """A bare repository at `folder` that follows `address`. To be used by ONE thread only."""
 
-    def __init__(self, folder: Path, address: Address) -> None:
+    def __init__(self, folder: Path, address: Address, *, borrows: Path | None = None) -> None:
+        """Args: `borrows`: a repository whose objects this one need not fetch again."""
         self._address = address
-        self._folder = folder
+        self.authorization = ""
+        """The HTTP header that authorizes this server; empty for git's own configuration."""
+        self._folder, self._borrows = folder, borrows
         self._place = Place(folder, folder, is_bare=True)
         self._is_ready = False
         self._frontends: dict[str, FrontendTags] = {}
@@ -131,6 +148,78 @@ class Mirror:
             self._fetch(ref)
         return commit
 
+    def push_branch(self, branch: str, commit: str, expected: str) -> None:
+        """Push a commit of ours to a branch of the original.
+
+        Args:
+            branch: its name.
+            commit: the full id.
+            expected: the commit that the branch has there; empty for a new branch.
+
+        Raises:
+            GitError: as `update`, or the branch has another commit by now. The branch here goes
+                back to `expected`.
+        """
+        self._prepare()
+        ref = f"refs/heads/{require_branch(branch)}"
+        options = ("--quiet", "--no-verify", f"--force-with-lease={ref}:{expected}")
+        arguments = ("push", *options, "--", self._address.url, f"{commit}:{ref}")
+        try:
+            self._online(arguments, Limits(ASK_SECONDS, memory_bytes=MAX_MEMORY_BYTES))
+        except GitError:
+            old = expected or NOTHING
+            run(self._place, ("update-ref", "--stdin"), [f"update {ref} {old} {commit}"])
+            raise
+
+    def take_branch(self, branch: str) -> str | None:
+        """Fetch a branch, or remove ours if the original has none; return its commit.
+
+        Raises:
+            GitError: as `update`.
+        """
+        self._prepare()
+        ref = f"refs/heads/{require_branch(branch)}"
+        newest = self._ask(ref).get(ref)
+        if newest is None:
+            run(self._place, ("update-ref", "--stdin"), [f"delete {ref}"])
+            return None
+        return self._follow(ref, self._held(ref), newest, ())
+
+    def take_heads(self, refs: Sequence[str]) -> dict[str, str]:
+        """Fetch the heads of pull requests into refs of the same names; remove other such heads.
+
+        A head that cannot be fetched, since it is too large for example, is left out.
+
+        Args:
+            refs: full names, such as `refs/pull/7/head`.
+
+        Returns:
+            The commit of each fetched ref.
+
+        Raises:
+            GitError: as `update`.
+        """
+        self._prepare()
+        there = self._ask(*refs) if refs else {}
+        held = self._list_refs(*HEADS)
+        for ref, commit in there.items():
+            if held.get(ref) != commit:
+                with suppress(GitError):
+                    self._fetch(f"+{ref}:{ref}", limits=_HEAD_LIMITS)
+        lines = [f"delete {ref}" for ref in held if ref not in there]
+        if lines:
+            run(self._place, ("update-ref", "--stdin"), lines)
+        held = self._list_refs(*HEADS)
+        return {ref: commit for ref, commit in held.items() if there.get(ref) == commit}
+
+    def _list_refs(self, *patterns: str) -> dict[str, str]:
+        arguments = ("for-each-ref", "--format=%(objectname) %(refname)", "--", *patterns)
+        answer = run(self._place, arguments)
+        if answer.status or answer.ended:
+            raise failure(answer, arguments)
+        rows = (line.partition(" ") for line in answer.output.decode().splitlines())
+        return {ref: commit for commit, _, ref in rows}
+
     def branches(self) -> dict[str, str]:
         """Return every branch over there with its newest commit. Raises as `update`."""
         found = self._ask("refs/heads/*")
@@ -158,6 +247,10 @@ class Mirror:
             answer = run(None, (*arguments, str(path)))
             if answer.status or answer.ended:
                 raise failure(answer, arguments)
+            if self._borrows is not None:
+                alternates = path / "objects" / "info" / "alternates"
+                alternates.parent.mkdir(exist_ok=True)
+                alternates.write_text(f"{self._borrows.absolute() / 'objects'}\n")
             shutil.rmtree(self._folder, ignore_errors=True)
             path.rename(self._folder)
 
@@ -182,16 +275,13 @@ class Mirror:
             raise failure(answer, ("rev-parse",))
         return answer.output.decode().strip() or None
 
-    def _fetch(self, *what: str) -> None:
+    def _fetch(self, *what: str, limits: Limits | None = None) -> None:
         options = (
             "--progress", "--no-tags", "--no-write-fetch-head", "--no-recurse-submodules",
             "--no-auto-maintenance", "--no-show-forced-updates", "--update-shallow",
         )  # fmt: skip
         arguments = ("fetch", *options, "--", self._address.url, *what)
-        limits = Limits(
-            FETCH_SECONDS, QUIET_SECONDS, file_bytes=MAX_FILE_BYTES, memory_bytes=MAX_MEMORY_BYTES
-        )
-        self._online(arguments, limits)
+        self._online(arguments, limits or _FETCH_LIMITS)
 
     def _tidy(self) -> None:
         """Pack what many small fetches have left; a failure costs only space."""
@@ -202,9 +292,20 @@ class Mirror:
             limits=Limits(FETCH_SECONDS, memory_bytes=MAX_MEMORY_BYTES),
         )
 
+    def _authorize(self) -> dict[str, str]:
+        """Return git's setting of the header, for the host of the address alone.
+
+        Settings are variables of the environment, so the header is in no list of processes.
+        """
+        if not self.authorization or self._address.scheme not in {"http", "https"}:
+            return {}
+        parts = urlsplit(self._address.url)
+        host = parts.netloc.rpartition("@")[2]
+        return {f"http.{parts.scheme}://{host}/.extraHeader": self.authorization}
+
     def _online(self, arguments: tuple[str, ...], limits: Limits) -> bytes:
-        scheme = self._address.scheme
-        answer = run(self._place, arguments, scheme=scheme, settings=_SETTINGS, limits=limits)
+        scheme, settings = self._address.scheme, _SETTINGS | self._authorize()
+        answer = run(self._place, arguments, scheme=scheme, settings=settings, limits=limits)
         if answer.status or answer.ended:
             error = failure(answer, arguments, hint=self._hint(answer.complaint))
             raise GitError(f"{self._address.shown}: {error.message}", hint=error.hint)

@@ -149,6 +149,16 @@ class People:
             row = connection.execute(statement).one_or_none()
         return None if row is None else _person(row)
 
+    def find_subject(self, email: str, provider: str) -> str:
+        """Return the id of a user at a provider of sign-in; empty without one."""
+        statement = (
+            sa.select(identities.c.subject).join(people)
+            .where(people.c.email_folded == fold_email(email), identities.c.provider == provider)
+            .limit(1)
+        )  # fmt: skip
+        with self._store.reading() as connection:
+            return connection.scalar(statement) or ""
+
     def add_identity(self, id: str, provider: str, subject: str) -> None:  # noqa: A002
         """Let somebody sign in elsewhere."""
         with self._store.writing() as connection:

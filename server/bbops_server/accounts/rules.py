@@ -73,6 +73,7 @@ class Permission(StrEnum):
     RENEW_DRAFT = "reset a draft to an empty database"
     COPY_ROWS = "copy live rows into a draft"
     ALLOW_HOSTS = "let a draft reach other servers"
+    RUN_FORK = "run the code of a fork's pull request"
     MANAGE_KEYS = "issue, list and revoke the keys of a project's channels"
     TEST_ADDONS = "test the connections of a project's addons"
     READ_JOBS = "see a project's jobs and tasks"
@@ -131,6 +132,7 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.RENEW_DRAFT: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.COPY_ROWS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.ALLOW_HOSTS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
+    Permission.RUN_FORK: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.MANAGE_KEYS: Rule("project", Role.MAINTAINER, Scope.ADMIN),
     Permission.TEST_ADDONS: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.READ_JOBS: Rule("project", Role.DEVELOPER, Scope.READ),

@@ -39,7 +39,8 @@ from bbops_server.process.application import Application
 
 MAX_BODY_BYTES = 64 << 10
 ROOMS = (
-    "panels", "projects", "playground", "agents", "sign_in", "people", "proposals", "ci", "forges",
+    "panels", "islands", "projects", "playground", "agents", "sign_in", "people", "proposals", "ci",
+    "forges",
 )  # fmt: skip
 """Packages with routes: each module has `ROUTES`, and a `PANEL` for the side bar."""
 

@@ -15,6 +15,7 @@ from bbops_server.forges.values import (
     CheckState,
     Deployment,
     ForgeRight,
+    ForgeWebhook,
     GitCredential,
     NewPullRequest,
     NewRelease,
@@ -32,11 +33,18 @@ class ForgeError(BbopsError):
 
 
 class ForgeAway(ForgeError):
-    """The forge cannot be reached, or limits requests; `wait_seconds` is the pause it asks for."""
+    """The forge cannot be reached, or limits requests.
 
-    def __init__(self, message: str, hint: str = "", *, wait_seconds: float = 0.0) -> None:
+    Attributes:
+        wait_seconds: the pause that the forge asks for; 0 without one.
+        is_sent: whether a write was sent without an answer, so that the forge may have done it.
+    """
+
+    def __init__(
+        self, message: str, hint: str = "", *, wait_seconds: float = 0.0, is_sent: bool = False
+    ) -> None:
         super().__init__(message, hint=hint)
-        self.wait_seconds = wait_seconds
+        self.wait_seconds, self.is_sent = wait_seconds, is_sent
 
 
 class ForgeForbidden(ForgeError):
@@ -54,9 +62,20 @@ class ForgeConflict(ForgeError):
 class HostedForge(Protocol):
     """A repository on a hosted forge."""
 
+    repository: str
+    """The path of the repository, such as `acme/shop`."""
+
+    url: str
+    """The address of the forge, without a final slash."""
+
     capabilities: frozenset[Capability]
     pull_ref: str
     """The ref of a pull request's head in git, with `{number}`."""
+
+    @property
+    def requests_left(self) -> int | None:
+        """The number of requests that the forge still accepts in its window; None if unknown."""
+        ...
 
     async def list_open(self, target: str) -> Sequence[PullRequest]:
         """Return the open pull requests of a branch, newest first. One conditional request."""
@@ -110,6 +129,10 @@ class HostedForge(Protocol):
         """Return whether a user may push to the repository, so that their approval counts."""
         ...
 
+    async def login_of(self, subject: str) -> str:
+        """Return the login of a user, by the id that sign-in has reported."""
+        ...
+
     async def is_team_member(self, team: str, login: str) -> bool:
         """Return whether a user is in a team, such as `acme/backend`."""
         ...
@@ -151,6 +174,18 @@ class HostedForge(Protocol):
         """Return the rights that the server needs, and whether the credential has each."""
         ...
 
+    async def set_webhook(self, address: str, secret: str) -> None:
+        """Create the webhook of an address, or replace its secret.
+
+        Raises:
+            ForgeForbidden: the credential may not manage webhooks.
+        """
+        ...
+
+    async def find_webhook(self, address: str) -> ForgeWebhook | None:
+        """Return the webhook of an address. Raises as `set_webhook`."""
+        ...
+
     async def git_credential(self) -> GitCredential:
         """Return the credential for git over HTTPS."""
         ...
@@ -159,8 +194,11 @@ class HostedForge(Protocol):
         """Return the address of a line of a file."""
         ...
 
-    def bot_logins(self) -> frozenset[str]:
-        """Return the logins that the server acts as; their approvals never count."""
+    async def bot_logins(self) -> frozenset[str]:
+        """Return the logins that the server acts as; their approvals never count.
+
+        The first call asks the forge, which alone knows the login of a credential.
+        """
         ...
 
     async def aclose(self) -> None:

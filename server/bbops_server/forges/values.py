@@ -108,14 +108,14 @@ class Deployment:
     Attributes:
         is_active: whether it serves; an inactive one ends.
         url: the address that it serves at; empty if it has none.
-        is_transient: whether it ends with its pull request.
+        is_production: whether users of the project see it.
     """
 
     environment: str
     commit: str
     is_active: bool
     url: str = ""
-    is_transient: bool = False
+    is_production: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +141,14 @@ class ForgeRight:
     name: str
     purpose: str
     is_granted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ForgeWebhook:
+    """A webhook at a forge; `last` is the response to its last delivery, empty if unknown."""
+
+    address: str
+    last: str = ""
 
 
 @dataclass(frozen=True, slots=True)

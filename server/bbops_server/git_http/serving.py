@@ -26,9 +26,9 @@ from bbops_server.git_http.repository import Projects, Repository
 from bbops_server.git_http.request import GitRequest
 from bbops_server.git_http.unpacking import Unpacking
 from bbops_server.process.children import SupervisedChild
+from bbops_server.publish.impact.impact import HostedProject, ImpactReader
+from bbops_server.publish.impact.proposal_tests import ProposalTests
 from bbops_server.publish.proposals.merge_status import MergeChecker
-from bbops_server.publish.proposals.parts import HostedProject, ImpactReader
-from bbops_server.publish.proposals.proposal_tests import ProposalTests
 from bbops_server.publish.proposals.workflow import ProposalWorkflow
 
 if TYPE_CHECKING:

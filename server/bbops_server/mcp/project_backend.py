@@ -33,10 +33,11 @@ from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops.source.git.proposals import Wish
 from bbops.source.git.revisions import commit_of
 from bbops_server.accounts.rules import Caller, Permission
-from bbops_server.data_plane.live.history import find
+from bbops_server.data_plane.live.history import FAILED, find
 from bbops_server.git_http.publishing import Waiting
 from bbops_server.git_http.visibility import show_to
 from bbops_server.mcp.accounts_call import ask
+from bbops_server.mcp.hosted_pulls import HostedPulls
 from bbops_server.mcp.requests import (
     Exchanged,
     Outgoing,
@@ -57,7 +58,8 @@ from bbops_server.mcp.served_addons import test_addon
 from bbops_server.mcp.served_jobs import ServedJobs
 from bbops_server.process.messages.builds import RunCommitTests
 from bbops_server.process.messages.proposals import DoWork
-from bbops_server.publish.proposals.proposal_tests import TEST_SECONDS, ProposalTestRequest
+from bbops_server.publish.impact.proposal_tests import TEST_SECONDS, ProposalTestRequest
+from bbops_server.publish.sources.remote import RemoteSource
 
 T = TypeVar("T", bound=msgspec.Struct)
 G = TypeVar("G", bound=msgspec.Struct)
@@ -69,12 +71,15 @@ ANSWER_SECONDS: Final = 20.0
 TOKEN_SECONDS: Final = 60.0
 MOST_BODY: Final = 16_000
 MOST_PULLS: Final = 20
+_PUSHED: Final = frozenset({"apply_changes", "recovery_rollback"})
+"""Operations whose commits are pushed to the forge."""
+
 _LOOKS: Final = 10
 _LOOK_SECONDS: Final = 0.15
 _MOST_LOOKED_AT: Final = 20
 _SHOWN: Final = (
     "id", "at", "method", "path", "route", "endpoint", "status", "milliseconds", "user", "release",
-    "failure", "step", "steps", "request", "exchange",
+    "failure", "step", "steps", "refusal", "request", "exchange",
 )  # fmt: skip
 """Of a request in the history."""
 
@@ -98,9 +103,13 @@ class ServedBackend:
         await self._at.require(needed)
         if operation.leaves_objects:
             self._at.count()
-        bench = await self._at.bench()
-        if operation.writes and not bench.elsewhere:
-            draft = str(getattr(taken, "draft", ""))
+        hosted, draft = self._hosted(), str(getattr(taken, "draft", ""))
+        is_pushed = hosted is not None and operation.name in _PUSHED
+        bench = await self._at.bench(writes_to_forge=is_pushed)
+        known = ""
+        if hosted is not None and draft:
+            known = await hosted.fetch(draft)
+        elif operation.writes and not bench.elsewhere:
             await self._at.require(needed, head=await find_head(self._at, draft) if draft else "")
         asked = DoWork(operation.name, msgspec.to_builtins(taken), bench)
         build, caller = self._at.loop.context.plane.build, self._at.caller
@@ -111,13 +120,24 @@ class ServedBackend:
             raise ToolError(message, hint=hint, next=tuple(NextCall(**one) for one in calls))
         given = answer.done or {}
         done = msgspec.convert(given, operation.gives)
+        if isinstance(done, ApplyChangesResult) and hosted is not None:
+            await hosted.push(done.draft, done.commit, known)
         if operation.activity:
             await self._at.note(operation.activity, _about(given))
-            if isinstance(done, ApplyChangesResult) and not bench.elsewhere:
+            if isinstance(done, ApplyChangesResult) and hosted is None and not bench.elsewhere:
                 email = self._at.caller.email
                 await ask(self._at.proposing().forge.note_commit, done.commit, email)
             self._hurry()
         return self._know_values(done)
+
+    def _hosted(self) -> HostedPulls | None:
+        """Return the project's pull requests on a forge; None if this server has its proposals."""
+        loop = self._at.loop
+        pulls = self._at.control.status.pulls(self._at.project)
+        forge, source = loop.context.forge, loop.source
+        if forge is None or not isinstance(source, RemoteSource) or pulls is None:
+            return None
+        return HostedPulls(self._at, forge, source, pulls)
 
     def _hurry(self) -> None:
         drafts = self._at.control.status.drafts(self._at.project)
@@ -145,6 +165,8 @@ class ServedBackend:
         )  # fmt: skip
 
     async def _open_pulls(self) -> tuple[Any, ...]:
+        if (hosted := self._hosted()) is not None:
+            return hosted.list()[:MOST_PULLS]
         try:
             forge = self._at.proposing().forge
         except ToolError:  # they are kept where the repository is
@@ -200,6 +222,8 @@ class ServedBackend:
     async def propose(self, draft: str, said: ProposalEdit) -> PullRequestDetail:
         """Open the proposal of a draft; its author is whoever asks."""
         await self._at.require(Permission.PROPOSE)
+        if (hosted := self._hosted()) is not None:
+            return await hosted.open(draft, said)
         if draft in {one.source.branch for one in self._at.repository().followers}:
             raise ToolError(f"branch '{draft}' is live", hint="commit to a draft, and propose it")
         head = await ask(self._at.proposing().forge.resolve, draft)
@@ -207,6 +231,10 @@ class ServedBackend:
 
     async def restore(self, commit: str, topic: str, said: ProposalEdit) -> PullRequestDetail:
         """Propose a commit that no branch need hold."""
+        if (hosted := self._hosted()) is not None:
+            await self._at.require(Permission.PROPOSE)
+            await hosted.push(topic, commit, await hosted.fetch(topic))
+            return await hosted.open(topic, said)
         await self._at.require(Permission.PROPOSE, head=commit)
         control, target = self._at.proposing(), self._at.loop.source
         branch = getattr(target, "branch", "main")
@@ -221,6 +249,8 @@ class ServedBackend:
     async def read_proposal(self, number: int) -> PullRequestDetail:
         """Look at a proposal."""
         await self._at.require(Permission.READ_PROJECT)
+        if (hosted := self._hosted()) is not None:
+            return await hosted.read(number)
         control = self._at.proposing()
         found, merge_status = await control.find_status(number)
         merge_status = show_to(merge_status, self._at.repository(), self._at.caller)
@@ -243,6 +273,9 @@ class ServedBackend:
 
     async def publish(self, number: int, head: str) -> MergeOutcome:
         """Merge it where the rules are met and whoever asks may merge; else say what is missing."""
+        if (hosted := self._hosted()) is not None:
+            await self._at.require(Permission.READ_PROJECT)
+            return await hosted.merge(number, head)
         found = await self.read_proposal(number)
         again = NextCall("review_pull_request", {"number": number}, "read the current state")
         if found.state == "merged":
@@ -299,7 +332,7 @@ class ServedBackend:
         begin = _now() + since if since < 0 else since
         found = await ask(
             find, history, limit=limit, before=before, since=max(begin, 0.0), details=details,
-            endpoint=endpoint, status="5xx" if only_failed else "",
+            endpoint=endpoint, status=FAILED if only_failed else "",
         )  # fmt: skip
         items = tuple(
             {name: one[name] for name in _SHOWN if one.get(name)} for one in reversed(found)

@@ -14,8 +14,8 @@ from bbops.interfaces.mcp.project_backend import CommitProgress, PullRequestDeta
 from bbops.interfaces.mcp.refs import ref_of
 from bbops.source.git.proposals import Proposal
 from bbops.source.git.revisions import commit_of
+from bbops_server.publish.impact.impact import ProjectImpact
 from bbops_server.publish.proposals.merge_status import MergeStatus
-from bbops_server.publish.proposals.parts import ProjectImpact
 from bbops_server.publish.status.status import StatusBoard
 
 MOST_FOUND: Final = 40

@@ -162,8 +162,11 @@ class Served:
         """Return what makes and merges the project's proposals. Raises as `repository`."""
         return self.git.proposing(self.repository())
 
-    async def bench(self) -> Workbench:
+    async def bench(self, *, writes_to_forge: bool = False) -> Workbench:
         """Return what the build process needs for work in the repository.
+
+        Args:
+            writes_to_forge: whether the work may write into the mirror, for a push to the forge.
 
         Raises:
             Refused: the project comes from no repository.
@@ -175,7 +178,8 @@ class Served:
             taken = [each.source.branch for each in followers if each.name != self.project]
             repository, branch = source.repository, source.branch
         elif isinstance(source, RemoteSource):
-            repository, branch, elsewhere = source.mirror, source.branch, source.shown
+            repository, branch = source.mirror, source.branch
+            elsewhere = "" if writes_to_forge else source.shown
         else:
             raise ToolError(
                 f"project '{self.project}' is served from a folder, not from a repository",

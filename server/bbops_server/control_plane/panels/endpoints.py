@@ -130,5 +130,8 @@ def _search_text(endpoint: EndpointOutline) -> str:
     return f"{route} {endpoint.name} {endpoint.channel} {endpoint.function} {endpoint.description}"
 
 
-PANEL = Panel("Build", 10, "Endpoints", "route", "/endpoints", count="endpoints", in_drafts=True)
+PANEL = Panel(
+    "Build", 10, "Endpoints", "route", "/endpoints", count="endpoints", in_drafts=True,
+    actions=(("Change an endpoint", Permission.PUSH_DRAFT),),
+)  # fmt: skip
 ROUTES = (show_endpoints, show_endpoint)

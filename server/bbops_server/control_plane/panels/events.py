@@ -58,5 +58,8 @@ async def replay_by_page(visit: Here, name: FromPath[str]) -> Response[Any]:
     return visit.go(OutlineLinks(name, project.draft).to("events", **{key: str(done.count)}))
 
 
-PANEL = Panel("Run", 40, "Events", "log", "/events", Permission.READ_JOBS, in_drafts=True)
+PANEL = Panel(
+    "Run", 40, "Events", "log", "/events", Permission.READ_JOBS, in_drafts=True,
+    actions=(("Replay an event", Permission.RUN_DRAFT_JOBS),),
+)  # fmt: skip
 ROUTES = (show_events, replay_by_page)

@@ -97,5 +97,11 @@ def _find_actions(visit: Visit, project: VisitedProject, name: str) -> frozenset
     )
 
 
-PANEL = Panel("Run", 20, "Tasks and jobs", "clock", "/jobs", Permission.READ_JOBS, in_drafts=True)
+PANEL = Panel(
+    "Run", 20, "Tasks and jobs", "clock", "/jobs", Permission.READ_JOBS, in_drafts=True,
+    actions=(
+        ("Run a task", Permission.RUN_DRAFT_JOBS),
+        ("Retry a dead job", Permission.RETRY_JOBS),
+    ),
+)  # fmt: skip
 ROUTES = (show_jobs, show_job, change_by_page)

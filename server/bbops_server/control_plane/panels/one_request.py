@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import json
-import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any, Final
-from urllib.parse import quote, urlencode
 
 from litestar import Response
 from litestar.exceptions import HTTPException, NotFoundException
@@ -15,23 +13,17 @@ from litestar.params import FromPath
 
 from bbops.base.errors import BbopsError
 from bbops.review.outline.outline import Outline
-from bbops.runtime.http.exchanges import TOO_LONG
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.playground.results import TraceSpan
 from bbops_server.control_plane.playground.trace_lines import TraceView, view_trace
+from bbops_server.control_plane.projects.curl_commands import find_gaps, write_curl
 from bbops_server.control_plane.projects.requests import find_request
 from bbops_server.control_plane.web.frame import asked_draft
 from bbops_server.control_plane.web.outline_links import OutlineLinks
 from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here, Visit
 
-_OF_CONNECTION: Final = frozenset({
-    "accept-encoding", "connection", "content-length", "forwarded", "host", "transfer-encoding",
-    "via", "x-forwarded-for", "x-forwarded-host", "x-forwarded-proto",
-})  # fmt: skip
-"""Headers that curl or a proxy writes."""
 _WITHOUT_TEXTS: Final = {"query": [], "headers": {}, "input": "", "output": "", "type": ""}
-_SAFE_IN_PATHS: Final = "/*:@!$&'()+,;=~"
 
 
 @page("/projects/{name:str}/requests/{number:int}", Permission.READ_REQUESTS)
@@ -45,7 +37,8 @@ async def show_request(visit: Here, name: FromPath[str], number: FromPath[int]) 
         "request", project=name, draft=slug, found=found, recorded=request, exchange=exchange,
         input=pretty(exchange.get("input", "")), output=pretty(exchange.get("output", "")),
         user=write_user(request["user"]), curl=write_curl(request, _find_url(visit, name, slug)),
-        base=f"/projects/{name}/requests", link=OutlineLinks(name, slug),
+        gaps=[*find_gaps(request)], base=f"/projects/{name}/requests",
+        link=OutlineLinks(name, slug),
         trace=await _view_trace(visit, request, OutlineLinks(name, slug)),
     )  # fmt: skip
 
@@ -78,27 +71,6 @@ def pretty(text: str) -> str:
 def write_user(user: Any) -> str:
     """Return the signed-in user of a request as text; empty without one."""
     return "" if user is None else user if isinstance(user, str) else json.dumps(user, default=str)
-
-
-def write_curl(request: Mapping[str, Any], url: str) -> str:
-    """Return a request as a command for POSIX shells, with its secrets masked as recorded."""
-    exchange = request["exchange"] or {}
-    pairs = exchange.get("query", ())
-    query = f"?{urlencode([tuple(pair) for pair in pairs], safe='*')}" if pairs else ""
-    method = "" if request["method"] in {"GET", "HEAD"} else f"-X {shlex.quote(request['method'])} "
-    head = "-I " if request["method"] == "HEAD" else ""
-    path = quote(request["path"], safe=_SAFE_IN_PATHS)  # curl expands brackets and braces
-    target = shlex.quote(url.rstrip("/") + path + query)
-    return " \\\n  ".join([f"curl {head}{method}{target}", *_options(exchange)])
-
-
-def _options(exchange: Mapping[str, Any]) -> Iterator[str]:
-    for name, value in exchange.get("headers", {}).items():
-        if name not in _OF_CONNECTION:
-            yield f"-H {shlex.quote(f'{name}: {value}')}"
-    body = exchange.get("input", "")
-    if body and not body.endswith(TOO_LONG):
-        yield f"--data-raw {shlex.quote(body)}"
 
 
 def _find_url(visit: Visit, name: str, slug: str) -> str:

@@ -138,9 +138,12 @@ async def show_endpoints(visit: Here, name: FromPath[str], slug: Slug = "") -> R
 @page("/projects/{name:str}/playground/{endpoint:path}", Permission.READ_PROJECT)
 async def show_playground(
     visit: Here, name: FromPath[str], endpoint: FromPath[str], slug: Slug = "", mode: Mode = "",
-    example: Number = 0, call: Number = 0,
+    example: Number = 0, call: Number = 0, rows: Number = 0,
 ) -> Response[Any]:  # fmt: skip
-    """Show the form of an endpoint: empty, with an example, or as it was sent before."""
+    """Show the form of an endpoint: empty, with an example, or as it was sent before.
+
+    Its fields offer rows of an awake draft; `rows=1` wakes the draft for them.
+    """
     target = await PlaygroundTarget.open(visit, name, slug)
     operation = target.operation(endpoint.strip("/"))
     form = target.form(operation)
@@ -151,7 +154,7 @@ async def show_playground(
         fill = fill_example if example else fill_paths
         filled = fill(operation, form, is_json=is_json)
     shown = PlaygroundPage(target, operation, form, PageForm(filled, is_json=is_json))
-    choices = await _find_choices(shown)
+    choices = await _find_choices(shown, wakes=bool(rows))
     if not (call or example):  # the row of an example is not among the rows of a draft
         shown = replace(shown, given=PageForm(leave_out(filled, choices), is_json=is_json))
     return await _show(shown, choices)
@@ -243,19 +246,36 @@ async def _show(
         may_send=target.may_send(shown.operation),
         login=_login_form(target),
         choices=await _find_choices(shown) if choices is None else choices,
+        is_asleep=target.draft is not None and not _is_awake(target),
         may_sign_in=visit.may(Permission.PUSH_DRAFT, target.project) and target.draft is not None,
     )  # fmt: skip
     answer.headers["cache-control"] = "no-store"
     return answer
 
 
-async def _find_choices(shown: PlaygroundPage) -> dict[str, list[RowChoice]]:
-    """Return the rows that the fields offer; none if the draft does not respond in time."""
+async def _find_choices(
+    shown: PlaygroundPage, *, wakes: bool = False
+) -> dict[str, list[RowChoice]]:
+    """Return the rows that the fields offer.
+
+    None if the draft does not respond in time, or sleeps and is not to be woken.
+    """
+    if not (wakes or _is_awake(shown.target)):
+        return {}
     try:
         async with asyncio.timeout(CHOICES_SECONDS):
             return await read_choices(shown.target, endpoint_name(shown.operation.id))
     except (HTTPException, TimeoutError):
         return {}
+
+
+def _is_awake(target: PlaygroundTarget) -> bool:
+    """Return whether the draft of a target serves now; false for live."""
+    drafts = target.visit.control.status.drafts(target.project)
+    if drafts is None or target.draft is None:
+        return False
+    draft = drafts.find(target.draft.slug)
+    return draft is not None and draft.state == "awake"
 
 
 def _login_form(target: PlaygroundTarget) -> RequestForm | None:
@@ -312,5 +332,8 @@ def path_of(project: str, endpoint: str) -> str:
     return f"/projects/{quote(project)}/playground/{quote(endpoint)}"
 
 
-PANEL = Panel("Build", 15, "Playground", "play", "/playground", in_drafts=True)
+PANEL = Panel(
+    "Build", 15, "Playground", "play", "/playground", in_drafts=True,
+    actions=(("Send a request", Permission.CALL_LIVE),),
+)  # fmt: skip
 ROUTES = (show_endpoints, show_playground, send_by_page)

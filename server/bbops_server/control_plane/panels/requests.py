@@ -22,7 +22,7 @@ from bbops_server.control_plane.web.outline_links import OutlineLinks
 from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here
-from bbops_server.data_plane.live.history import find
+from bbops_server.data_plane.live.history import FAILED, find
 from bbops_server.data_plane.live.traffic import now
 
 SHOWN: Final = 100
@@ -98,7 +98,8 @@ async def show_requests(visit: Here, name: FromPath[str]) -> Response[Any]:
 def _find_problems(fields: Mapping[str, str], before: str, number: int) -> Iterator[str]:
     """Yield a sentence for each invalid value."""
     if fields["status"] and not _STATUS.fullmatch(fields["status"]):
-        yield f"status '{fields['status']}' is neither a number such as 404 nor a class such as 5xx"
+        given = f"status '{fields['status']}'"
+        yield f"{given} is not a number such as 404, a class such as 5xx, or '{FAILED}'"
     if fields["method"] and fields["method"].upper() not in METHODS:
         yield f"method '{fields['method']}' is not one of {', '.join(METHODS)}"
     if fields["slower"] and not re.fullmatch(r"[0-9]{1,9}(\.[0-9]{1,3})?", fields["slower"]):
@@ -120,5 +121,8 @@ def _read_moment(text: str) -> float | None:
     return None if moment is None else max(moment.timestamp(), 0.0)
 
 
-PANEL = Panel("Run", 10, "Requests", "pulse", "/requests", Permission.READ_REQUESTS, in_drafts=True)
+PANEL = Panel(
+    "Run", 10, "Requests", "pulse", "/requests", Permission.READ_REQUESTS, in_drafts=True,
+    actions=(("Find a failed request", Permission.READ_REQUESTS),),
+)  # fmt: skip
 ROUTES = (show_requests,)

@@ -74,5 +74,8 @@ async def _push(visit: Visit, name: str, request: RollbackRequest) -> None:
     await visit.note("roll back", object=target)
 
 
-PANEL = Panel("Ship", 30, "Versions", "tag", "/versions")
+PANEL = Panel(
+    "Ship", 30, "Versions", "tag", "/versions",
+    actions=(("Roll back", Permission.PROPOSE), ("Compare versions", Permission.READ_PROJECT)),
+)  # fmt: skip
 ROUTES = (show_versions, roll_back_by_page)

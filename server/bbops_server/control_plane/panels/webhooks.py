@@ -101,5 +101,8 @@ def _may_change(visit: Visit, project: VisitedProject, name: str) -> bool:
     return visit.may(needed, name)
 
 
-PANEL = Panel("Run", 30, "Webhooks", "send", "/webhooks", Permission.READ_JOBS, in_drafts=True)
+PANEL = Panel(
+    "Run", 30, "Webhooks", "send", "/webhooks", Permission.READ_JOBS, in_drafts=True,
+    actions=(("Send a webhook again", Permission.RUN_DRAFT_JOBS),),
+)  # fmt: skip
 ROUTES = (show_webhooks, show_delivery, repeat_by_page, enable_by_page)

@@ -39,6 +39,7 @@ from bbops_server.control_plane.playground.sending import (
     SignInChoice,
 )
 from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT
+from bbops_server.control_plane.web.permissions import require_permission
 from bbops_server.control_plane.web.routes import PERMISSION, change, read
 from bbops_server.control_plane.web.visit import Here
 
@@ -169,30 +170,24 @@ class KeptCall(msgspec.Struct, frozen=True):
 
 
 @post(
-    f"{PROJECT}/playground", status_code=200, request_max_body_size=MAX_REQUEST_BYTES,
-    opt={PERMISSION: Permission.CALL_LIVE},
+    [f"{PROJECT}/playground", f"{DRAFT}/playground"], status_code=200,
+    request_max_body_size=MAX_REQUEST_BYTES, opt={PERMISSION: Permission.OPEN_DRAFT},
 )  # fmt: skip
-async def send_live(
-    visit: Here, name: FromPath[str], data: Annotated[PlaygroundRequest, Body()]
-) -> PlaygroundResult:
-    """Send a request to the live release.
-
-    Any method but GET takes the role maintainer and `confirm`, and is audited. The request history
-    names you as its sender. At most 60 requests a minute.
-    """
-    return await _send(visit, name, "", data)
-
-
-@post(
-    f"{DRAFT}/playground", status_code=200, request_max_body_size=MAX_REQUEST_BYTES,
-    opt={PERMISSION: Permission.OPEN_DRAFT},
-)  # fmt: skip
-async def send_draft(
-    visit: Here, name: FromPath[str], slug: FromPath[str],
-    data: Annotated[PlaygroundRequest, Body()],
+async def send_request(
+    visit: Here, name: FromPath[str], data: Annotated[PlaygroundRequest, Body()],
+    slug: FromPath[str] = "",
 ) -> PlaygroundResult:  # fmt: skip
-    """Send a request to a draft, which is woken for it."""
-    return await _send(visit, name, slug, data)
+    """Send a request to the live release, or to a draft, which is woken for it.
+
+    To live, a GET takes the role developer; any other method takes the role maintainer and
+    `confirm`, and is audited. The request history of live names you as its sender. At most 60
+    requests a minute.
+    """
+    if not slug:
+        await require_permission(visit, Permission.CALL_LIVE, name)
+    target = await PlaygroundTarget.open(visit, name, slug)
+    operation = target.operation(data.endpoint)
+    return await target.send(operation, data.fill(), data.choice(), confirmed=data.confirm)
 
 
 @post(
@@ -257,12 +252,6 @@ async def forget_calls(
     return ForgottenCalls(await visit.control.run(visit.book.playground.forget, owner))
 
 
-async def _send(visit: Here, name: str, slug: str, data: PlaygroundRequest) -> PlaygroundResult:
-    target = await PlaygroundTarget.open(visit, name, slug)
-    operation = target.operation(data.endpoint)
-    return await target.send(operation, data.fill(), data.choice(), confirmed=data.confirm)
-
-
 def _spread(pairs: dict[str, str | list[str]]) -> Iterator[tuple[str, str]]:
     for name, value in pairs.items():
         for text in _texts(value):
@@ -282,6 +271,6 @@ def _part(file: PlaygroundFile) -> FormPart:
 
 
 ROUTES = (
-    send_live, send_draft, compare_draft, preview_playground_test, commit_playground_test,
+    send_request, compare_draft, preview_playground_test, commit_playground_test,
     list_calls, forget_calls,
 )  # fmt: skip

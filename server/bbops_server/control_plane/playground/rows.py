@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Final
 
@@ -12,6 +13,7 @@ from litestar.params import FromPath, QueryParameter
 from bbops.review.contract.form_fields import FormField
 from bbops.review.contract.sessions import endpoint_name
 from bbops.review.outline.outline import ColumnOutline, Outline, TableOutline
+from bbops.runtime.flow.masking import is_hidden
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.playground.sending import PlaygroundTarget
 from bbops_server.control_plane.projects.visited_project import DRAFT, VisitedProject
@@ -24,12 +26,14 @@ MAX_TABLES: Final = 5
 """Tables whose rows one form offers."""
 USERS: Final = "user"
 """The field of the user to sign in as."""
-_LABELS: Final = ("name", "title", "label", "email", "slug", "code", "subject")
+MAX_LABELS: Final = 3
+"""Columns that people know a row by."""
+_LABELS: Final = ("name", "title", "label", "email", "slug", "code", "subject", "role")
 _TEXTS: Final = frozenset({"string", "text"})
 
 
 class RowChoice(msgspec.Struct, frozen=True):
-    """A row that a field can name: its key, and what people know it by."""
+    """A row that a field can name: its key, and the columns that people know it by."""
 
     key: str
     label: str
@@ -37,11 +41,11 @@ class RowChoice(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class RowSource:
-    """The rows that a field offers: a table, its primary key, and a column to know them by."""
+    """The rows that a field offers: a table, its primary key, and columns to know them by."""
 
     table: str
     key: str
-    label: str
+    labels: tuple[str, ...]
 
 
 def find_sources(
@@ -98,13 +102,21 @@ async def read_choices(target: PlaygroundTarget, endpoint: str) -> dict[str, lis
 async def _read(
     project: VisitedProject, wanted: Mapping[str, RowSource]
 ) -> dict[RowSource, list[RowChoice]]:
-    found: dict[RowSource, list[RowChoice]] = {}
-    for source in [*dict.fromkeys(wanted.values())][:MAX_TABLES]:
-        answer = await project.ask(
-            ListDraftRows, source.table, source.key, source.label, MAX_ROWS
-        )  # fmt: skip
-        found[source] = [RowChoice(key, label) for key, label in answer.rows]
-    return found
+    """Return the rows of each table; all tables are read at once. Raises: as `read_choices`."""
+    sources = [*dict.fromkeys(wanted.values())][:MAX_TABLES]
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(_read_table(project, source)) for source in sources]
+    except ExceptionGroup as errors:  # of a draft that does not respond, each is the same
+        raise errors.exceptions[0] from None
+    return {source: task.result() for source, task in zip(sources, tasks, strict=True)}
+
+
+async def _read_table(project: VisitedProject, source: RowSource) -> list[RowChoice]:
+    answer = await project.ask(
+        ListDraftRows, source.table, source.key, [*source.labels], MAX_ROWS
+    )  # fmt: skip
+    return [RowChoice(key, " · ".join(filter(None, labels))) for key, labels in answer.rows]
 
 
 # ---- relations
@@ -124,7 +136,7 @@ def _target(
 
 def _source(table: TableOutline) -> RowSource | None:
     key = _key(table)
-    return RowSource(table.name, key, next(_labels(table), "")) if key else None
+    return RowSource(table.name, key, _labels(table)) if key else None
 
 
 def _key(table: TableOutline) -> str:
@@ -133,17 +145,16 @@ def _key(table: TableOutline) -> str:
     return keys[0].name if len(keys) == 1 and not keys[0].is_private else ""
 
 
-def _labels(table: TableOutline) -> Iterator[str]:
-    """Yield the columns that people know a row by, the best one first; never a private one."""
-    texts = [column for column in table.columns if _is_label(column)]
-    names = {column.name for column in texts}
-    yield from (name for name in _LABELS if name in names)
-    yield from (column.name for column in texts)
+def _labels(table: TableOutline) -> tuple[str, ...]:
+    """Return the columns that people know a row by, the best one first; never a secret one."""
+    texts = [column.name for column in table.columns if _is_label(column)]
+    known = [name for name in _LABELS if name in texts]
+    return tuple((known or texts[:1])[:MAX_LABELS])
 
 
 def _is_label(column: ColumnOutline) -> bool:
     is_plain = not (column.is_private or column.is_primary or column.computed)
-    return is_plain and column.type.rstrip("?") in _TEXTS
+    return is_plain and not is_hidden(column.name) and column.type.rstrip("?") in _TEXTS
 
 
 # ---- the API

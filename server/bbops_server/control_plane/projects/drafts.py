@@ -193,5 +193,12 @@ def _drafts(visit: Visit, name: str) -> DraftSource:
     return drafts
 
 
-PANEL = Panel("Ship", 10, "Drafts", "branch", "/drafts")
+PANEL = Panel(
+    "Ship", 10, "Drafts", "branch", "/drafts",
+    actions=(
+        ("New draft", Permission.PUSH_DRAFT),
+        ("Propose a draft", Permission.PROPOSE),
+        ("Reset a draft", Permission.RENEW_DRAFT),
+    ),
+)  # fmt: skip
 ROUTES = (list_drafts, create_token, renew, allow_hosts, copy_rows, show_drafts, renew_by_page)

@@ -11,15 +11,16 @@ from litestar.exceptions import HTTPException
 
 from bbops.base.json_jobs import JobList
 from bbops.base.json_traffic import EndpointRanking, TrafficPoint
-from bbops.interfaces.answers import DraftStatus, Publication
+from bbops.interfaces.answers import DraftStatus, Publication, PullStatus
 from bbops.source.git.proposals import Proposal
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.requests import find_history
 from bbops_server.control_plane.projects.visited_project import VisitedProject
+from bbops_server.control_plane.proposals.pulls import list_open_pulls
 from bbops_server.control_plane.proposals.review import VisitedProposals
 from bbops_server.control_plane.web.charts import Chart, ChartRelease, draw_charts
 from bbops_server.control_plane.web.visit import Visit
-from bbops_server.data_plane.live.history import find
+from bbops_server.data_plane.live.history import FAILED, find
 from bbops_server.data_plane.live.traffic import (
     RANKED_SECONDS,
     Period,
@@ -55,7 +56,7 @@ class RequestOverview:
     """Requests of a period.
 
     Attributes:
-        failed: the newest request with a response 5xx; None without one.
+        failed: the newest request that failed; None without one.
     """
 
     charts: Sequence[Chart]
@@ -76,6 +77,7 @@ class Overview:
     requests: RequestOverview | None
     stalled: Sequence[DraftStatus]
     proposals: Sequence[Proposal]
+    pulls: Sequence[PullStatus]
     dead: JobList | None
 
 
@@ -98,7 +100,7 @@ async def read_overview(
     )  # fmt: skip
     drafts = visit.control.status.drafts(name)
     stalled = [draft for draft in drafts.list() if draft.state == "stalled"] if drafts else []
-    return Overview(requests, stalled, proposals, dead)
+    return Overview(requests, stalled, proposals, list_open_pulls(visit, name), dead)
 
 
 async def _read_requests(
@@ -112,8 +114,8 @@ async def _read_requests(
     ranked = Period.read(since, until, long_seconds=RANKED_SECONDS)
     ranking = await run(rank_endpoints, history, ranked, limit=MAX_LISTED)
     failed: Sequence[Mapping[str, Any]] = ()
-    if traffic.total.errors:
-        failed = await run(find, history, limit=1, status="5xx", since=float(traffic.since))
+    if traffic.total.failures:
+        failed = await run(find, history, limit=1, status=FAILED, since=float(traffic.since))
     releases = [
         ChartRelease(each.at.timestamp(), each.subject or each.revision.rpartition(":")[2][:12])
         for each in publications

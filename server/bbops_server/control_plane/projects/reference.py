@@ -70,6 +70,12 @@ async def show_prose(
     return visit.page("prose", project=name, name=shown.name, body=render_prose(shown.text))
 
 
+async def list_prose(visit: Visit, name: str) -> list[str]:
+    """Return the names of the pages of the live release. Raises: HTTPException: it has none."""
+    text = (await find_live(visit, name, "json")).text
+    return [page.name for page in msgspec.json.decode(text, type=_Pages).pages]
+
+
 def render_prose(text: str) -> Markup:
     """Return Markdown as HTML, with its HTML escaped and links to web addresses only."""
     return Markup(_markdown().render(text))  # noqa: S704 - the renderer escapes HTML

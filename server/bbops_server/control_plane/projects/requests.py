@@ -16,7 +16,7 @@ from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import read
 from bbops_server.control_plane.web.visit import Here, Visit
-from bbops_server.data_plane.live.history import find
+from bbops_server.data_plane.live.history import FAILED, find
 from bbops_server.data_plane.live.one_request import find_neighbours, read_request
 from bbops_server.data_plane.live.traffic import (
     RANKED_SECONDS,
@@ -25,7 +25,7 @@ from bbops_server.data_plane.live.traffic import (
     read_traffic,
 )
 
-STATUS_PATTERN = "^[1-5]([0-9]{2}|xx)$"
+STATUS_PATTERN = f"^([1-5]([0-9]{{2}}|xx)|{FAILED})$"
 MAX_TEXT = 200
 
 Limit = Annotated[int, QueryParameter(ge=1, le=1_000)]
@@ -123,7 +123,7 @@ async def list_slowest(
     visit: Here, name: FromPath[str], since: Seconds = None, until: Seconds = None,
     limit: Limit = 20,
 ) -> EndpointRanking:  # fmt: skip
-    """Endpoints by their 95th percentile, and those that answered with 5xx by how often.
+    """Endpoints by their 95th percentile, and those that failed by how often.
 
     `since` and `until` are as in `/minutes`; periods over six hours begin at a full hour.
     """

@@ -15,8 +15,8 @@ from bbops_server.control_plane.proposals.replays import find_replay
 from bbops_server.control_plane.proposals.review import MAX_TEXT, VisitedProposals
 from bbops_server.control_plane.web.routes import change, read
 from bbops_server.control_plane.web.visit import Here, Visit
+from bbops_server.publish.impact.impact import ProjectImpact
 from bbops_server.publish.proposals.merge_status import MergeStatus
-from bbops_server.publish.proposals.parts import ProjectImpact
 
 Text = Annotated[str, msgspec.Meta(max_length=MAX_TEXT)]
 Reviewers = Annotated[
@@ -134,6 +134,8 @@ async def describe(
         dict(status.plan) if status.plan else None, status.text, status.tests,
         await proposals.compare(status), await find_replay(visit, name, proposal),
         tuple(map(_describe_part, status.others)), status.hidden,
+        status.warnings if is_open else (),
+        await proposals.explain_approval(proposal, status),
     )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from bbops.source.git.proposals import VERDICTS, Verdict
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.proposals.api import describe
+from bbops_server.control_plane.proposals.pulls import show_pulls
 from bbops_server.control_plane.proposals.replays import replay
 from bbops_server.control_plane.proposals.review import VisitedProposals
 from bbops_server.control_plane.web.panels import Panel
@@ -29,7 +30,9 @@ _NOTICES: Final = {
 
 @page("/projects/{name:str}/proposals", Permission.READ_PROJECT)
 async def show_proposals(visit: Here, name: FromPath[str]) -> Response[Any]:
-    """Show the proposals of a project, open ones first."""
+    """Show the proposals of a project, open ones first, or the pull requests on its forge."""
+    if visit.control.status.pulls(name) is not None:
+        return show_pulls(visit, name)
     return await _show_list(visit, name)
 
 
@@ -145,7 +148,10 @@ def _render(detail: ProposalDetail | OtherProject, folder: str = "") -> dict[str
     }
 
 
-PANEL = Panel("Ship", 20, "Proposals", "pull", "/proposals")
+PANEL = Panel(
+    "Ship", 20, "Proposals", "pull", "/proposals",
+    actions=(("Review a proposal", Permission.REVIEW), ("Merge a proposal", Permission.MERGE)),
+)  # fmt: skip
 ROUTES = (
     show_proposals, show_proposal, propose_by_page, mark_by_page, review_by_page, merge_by_page,
     replay_by_page, close_by_page,

@@ -18,6 +18,7 @@ from bbops_server.git_http.repository import Repository, find_repository, knows
 from bbops_server.git_http.request import Refusal
 from bbops_server.git_http.visibility import show_to
 from bbops_server.publish.proposals.merge_status import MergeStatus
+from bbops_server.publish.proposals.rules import explain_approval
 from bbops_server.publish.proposals.workflow import ProposalWorkflow
 
 MAX_TEXT: Final = 10_000
@@ -54,6 +55,16 @@ class VisitedProposals:
         await self._get(number)
         proposal, merge_status = await self.control.find_status(number)
         return proposal, show_to(merge_status, self._repository, self._visit.caller)
+
+    async def explain_approval(self, proposal: Proposal, merge_status: MergeStatus) -> str:
+        """Return whether the visitor's approval counts; empty if the visitor cannot give one."""
+        may_approve = self._visit.may(Permission.REVIEW, self.name)
+        if proposal.state != "open" or not may_approve:
+            return ""
+        others = [name for name in merge_status.shares if name != self.name]
+        eligible = await self._visit.control.run(self.control.forge.eligible, others)
+        who, demands = self._visit.caller.email, merge_status.demands
+        return explain_approval(who, proposal, demands, merge_status.voices, eligible)
 
     async def compare(self, merge_status: MergeStatus) -> str:
         """Return a proposal's differences in the files that the visitor may read."""

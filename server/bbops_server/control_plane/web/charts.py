@@ -94,22 +94,22 @@ class ChartRelease:
 
 
 def draw_charts(traffic: Traffic, releases: Sequence[ChartRelease]) -> Sequence[Chart]:
-    """Return the charts of a project: requests, durations and errors."""
+    """Return the charts of a project: requests, durations and failures."""
     return (
         _draw_bars(traffic, releases, "requests", "Requests", _summarize_requests(traffic), _count),
         _draw_lines(traffic, releases),
         _draw_bars(
-            traffic, releases, "errors", "Errors (5xx)", summarize_errors(traffic.total), _errors
+            traffic, releases, "errors", "Failures", summarize_failures(traffic.total), _failures
         ),
     )
 
 
-def summarize_errors(total: TrafficPoint) -> str:
+def summarize_failures(total: TrafficPoint) -> str:
     """Return the share of requests that failed, as a sentence."""
     if not total.count:
         return "no requests"
-    share = f"{100 * total.errors / total.count:.2g} %"
-    return f"{total.errors:,} of {count_text(total.count)} failed ({share})"
+    share = f"{100 * total.failures / total.count:.2g} %"
+    return f"{total.failures:,} of {count_text(total.count)} failed ({share})"
 
 
 def count_text(count: int) -> str:
@@ -262,8 +262,8 @@ def _count(point: TrafficPoint) -> float:
     return point.count
 
 
-def _errors(point: TrafficPoint) -> float:
-    return point.errors
+def _failures(point: TrafficPoint) -> float:
+    return point.failures
 
 
 def _p50(point: TrafficPoint) -> float | None:

@@ -15,6 +15,13 @@ from bbops_server.control_plane.web.visit import Visit
 
 MAX_CHOICES: Final = 30
 """Projects and drafts in a switch; the pages of both list all of them."""
+SERVER_ACTIONS: Final = (
+    ("Invite a member", "/people", Permission.MANAGE_PEOPLE),
+    ("Change a role", "/people", Permission.MANAGE_PEOPLE),
+    ("Change the password", "/account", Permission.MANAGE_ONESELF),
+    ("Create a token", "/account", Permission.MANAGE_ONESELF),
+)
+"""Actions on pages of the server, for the search."""
 _SERVER_LINKS: Final = (
     ("Projects", "home", "/", Permission.KNOW_ONESELF),
     ("People", "people", "/people", Permission.READ_PEOPLE),

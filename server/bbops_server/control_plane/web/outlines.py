@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Final
 
 import msgspec
@@ -17,6 +18,9 @@ from bbops_server.publish.status.status import RenderedOutline
 
 MAX_OUTLINES: Final = 32
 """Outlines to keep; the one unused for the longest time is dropped first."""
+
+_PREPARE_SECONDS: Final = 0.5
+"""The longest wait of a page for the numbers in its side bar."""
 
 _Key = tuple[str, str]
 """A project, and the slug of a draft; empty for live."""
@@ -70,6 +74,13 @@ class OutlineCache:
             task = self._pending[waiting] = asyncio.create_task(self._read(name, slug, revision))
             task.add_done_callback(lambda _: self._pending.pop(waiting, None))
         return await asyncio.shield(self._pending[waiting])  # others may wait for it too
+
+    async def prepare(self, name: str, slug: str = "") -> None:
+        """Read an outline for `peek` if none is known; a slow one is left to later pages."""
+        if (name, slug) not in self._known:
+            with suppress(NotFoundException, TimeoutError):
+                async with asyncio.timeout(_PREPARE_SECONDS):
+                    await self.find(name, slug)
 
     def drafts_of(self, name: str) -> DraftSource:
         """Return the drafts of a project. Raises: NotFoundException: there is no project."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -24,6 +25,7 @@ class Panel:
         permission: the permission of the page; without it, there is no link.
         count: the kind of resources whose number is shown beside the title; empty for none.
         in_drafts: `?in=SLUG` shows a draft on this page.
+        actions: what users can do on the page, each with its permission, for the search.
     """
 
     group: Group
@@ -34,3 +36,4 @@ class Panel:
     permission: Permission = Permission.READ_PROJECT
     count: str = ""
     in_drafts: bool = False
+    actions: Sequence[tuple[str, Permission]] = ()

@@ -10,6 +10,7 @@ from litestar.exceptions import HTTPException, NotFoundException, PermissionDeni
 from litestar.handlers import BaseRouteHandler
 
 from bbops_server.accounts.rules import RULES, Caller, Permission, may, role_in
+from bbops_server.control_plane.web.frame import asked_draft
 from bbops_server.control_plane.web.routes import HAS_OWN_AUTH, IS_FORM, PERMISSION
 from bbops_server.control_plane.web.visit import AnyRequest, Visit, unauthorized
 
@@ -43,6 +44,8 @@ async def require(
         await visit.check_csrf(is_form=IS_FORM in handler.opt)
     if not is_allowed:
         await _refuse(visit, permission, project)
+    if project and not connection.url.path.startswith("/api/"):
+        await visit.control.outlines.prepare(project, asked_draft(visit))
 
 
 async def require_permission(visit: Visit, permission: Permission, project: str) -> None:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import Final
 from urllib.parse import quote
 
 import msgspec
 
-from bbops.review.outline.outline import Outline
+from bbops.review.outline.outline import Outline, StepOutline
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.web.frame import list_server_links
+from bbops_server.control_plane.web.frame import SERVER_ACTIONS, list_server_links
 from bbops_server.control_plane.web.outline_links import OutlineLinks
 from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.visit import Visit
 
 MAX_ENTRIES: Final = 2_000
 """Entries of a response; the palette ranks that many in the browser."""
+_BREAKS: Final = frozenset(" /._:-")
+"""Characters around words of a text, such as of a path."""
 
 
 class SearchEntry(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -45,29 +46,45 @@ class SearchResult(msgspec.Struct, frozen=True):
 def rank_entries(entries: Iterable[SearchEntry], query: str, limit: int) -> SearchResult:
     """Return the entries that contain each word of a query, the best matches first.
 
-    `server/dashboard/islands/palette.ts` ranks likewise.
+    A text that equals the query is first, then those with whole words of it, with beginnings of
+    words, and with parts; equal matches are in the order of their kinds, the shorter ones first.
+    `server/dashboard/shared/search.ts` ranks likewise.
     """
     words = query.lower().split()
-    found = [entry for entry in entries if _contains(entry, words)]
+    whole, places = " ".join(words), dict[str, int]()
+    found: list[tuple[tuple[bool, int, int, int], SearchEntry]] = []
+    for entry in entries:
+        place = places.setdefault(entry.kind, len(places))
+        text = entry.text.lower()
+        every = f"{text} {entry.detail} {entry.kind}".lower()
+        if all(word in every for word in words):
+            quality = sum(_match(text, word) for word in words)
+            found.append(((text != whole, quality, place, len(text)), entry))
     if words:
-        found.sort(key=lambda entry: (not _begins(entry, words[0]), len(entry.text)))
-    return SearchResult(found[:limit], len(found))
+        found.sort(key=lambda pair: pair[0])
+    return SearchResult([entry for _, entry in found[:limit]], len(found))
 
 
-def _contains(entry: SearchEntry, words: Sequence[str]) -> bool:
-    text = f"{entry.text} {entry.detail} {entry.kind}".lower()
-    return all(word in text for word in words)
-
-
-def _begins(entry: SearchEntry, word: str) -> bool:
-    """Return whether a word of the text begins with another."""
-    return any(part.startswith(word) for part in re.split(r"[\s/._:-]+", entry.text.lower()))
+def _match(text: str, word: str) -> int:
+    """Return how well a text has a word: 0 as a word, 1 at the start of one, 2 inside, 3 not."""
+    best, at = 3, text.find(word)
+    while at >= 0 and best > 0:
+        end = at + len(word)
+        begins = at == 0 or text[at - 1] in _BREAKS or word[0] in _BREAKS
+        ends = end == len(text) or text[end] in _BREAKS or word[-1] in _BREAKS
+        best = min(best, (0 if ends else 1) if begins else 2)
+        at = text.find(word, at + 1)
+    return best
 
 
 def list_server_entries(visit: Visit) -> Iterator[SearchEntry]:
     """Yield the pages of the server and the projects that the caller may read. No I/O."""
     for link in list_server_links(visit):
         yield SearchEntry(link.title, "server page", link.url)
+    yield SearchEntry("Roles", "server page", "/roles")
+    for title, url, permission in SERVER_ACTIONS:
+        if visit.may(permission):
+            yield SearchEntry(title, "server action", url)
     for status in visit.control.status.projects():
         if visit.may(Permission.READ_PROJECT, status.name):
             yield SearchEntry(status.name, "project", f"/projects/{quote(status.name)}")
@@ -76,16 +93,26 @@ def list_server_entries(visit: Visit) -> Iterator[SearchEntry]:
 def list_pages(
     visit: Visit, project: str, panels: Iterable[Panel], draft: str
 ) -> Iterator[SearchEntry]:
-    """Yield the pages of a project that the caller may read, in the draft if they show one."""
+    """Yield the pages of a project that the caller may read, then the actions on them.
+
+    Pages that show a draft do so if `draft` is its slug.
+    """
     links = {False: OutlineLinks(project), True: OutlineLinks(project, draft)}
-    for panel in sorted(panels, key=lambda panel: panel.title):
-        if visit.may(panel.permission, project):
-            url = f"/projects/{quote(project)}{panel.path}{links[panel.in_drafts].query}"
-            yield SearchEntry(panel.title, "page", url)
+    shown = [
+        (panel, f"/projects/{quote(project)}{panel.path}{links[panel.in_drafts].query}")
+        for panel in sorted(panels, key=lambda panel: panel.title)
+        if visit.may(panel.permission, project)
+    ]
+    for panel, url in shown:
+        yield SearchEntry(panel.title, "page", url)
+    for panel, url in shown:
+        for title, permission in panel.actions:
+            if visit.may(permission, project):
+                yield SearchEntry(title, "action", url)
 
 
 def list_resources(outline: Outline, links: OutlineLinks) -> Iterator[SearchEntry]:
-    """Yield the resources of a commit, with the columns of its tables last."""
+    """Yield the resources of a commit, with columns of tables and steps of functions last."""
     for endpoint in outline.endpoints:
         text = f"{endpoint.method} {endpoint.path}"
         yield SearchEntry(text, "endpoint", links.endpoint(endpoint.name), endpoint.name)
@@ -107,3 +134,15 @@ def list_resources(outline: Outline, links: OutlineLinks) -> Iterator[SearchEntr
     for table in outline.tables:
         for column in table.columns:
             yield SearchEntry(f"{table.name}.{column.name}", "column", links.table(table.name))
+    for function in outline.functions:
+        for step in _list_steps(function.steps):
+            detail = f"{function.file}:{step.line} {step.effect}"
+            yield SearchEntry(step.title, "step", links.source(function.file, step.line), detail)
+
+
+def _list_steps(steps: Iterable[StepOutline]) -> Iterator[StepOutline]:
+    """Yield steps with the steps inside them, in the order of their lines."""
+    for step in steps:
+        yield step
+        for block in step.blocks:
+            yield from _list_steps(block.steps)

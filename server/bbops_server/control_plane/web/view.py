@@ -11,6 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.template import TemplateConfig
 
+from bbops.base.refusals import summarize_refusal
 from bbops_server.control_plane.web.frame import frames
 from bbops_server.control_plane.web.islands import FONT_TYPE, Islands
 from bbops_server.control_plane.web.panels import Panel
@@ -34,6 +35,7 @@ def create_template_config(panels: Sequence[Panel], islands: Islands) -> Templat
     environment.filters["moment"] = show_moment
     environment.filters["utc"] = read_moment
     environment.filters["plan_lines"] = mark_lines
+    environment.filters["refusal_line"] = summarize_refusal
     environment.filters["diff_lines"] = mark_diff
     return TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment))
 

@@ -32,7 +32,9 @@ from bbops_server.accounts.rules import (
     NOBODY,
     Caller,
     Permission,
+    Role,
     may,
+    role_in,
 )
 from bbops_server.accounts.sessions import LONGEST
 from bbops_server.control_plane.web.guard import is_here
@@ -190,6 +192,15 @@ class Visit:
     def may(self, permission: Permission, project: str = "") -> bool:
         """Return whether the caller has a permission."""
         return may(self.caller, permission, project)
+
+    def role(self, project: str = "") -> Role | None:
+        """Return the caller's role in a project, or in the workspace; None without one."""
+        return role_in(self.caller, project)
+
+    @property
+    def name(self) -> str:
+        """The caller's name for pages: the name of the account, or its address."""
+        return self.caller.name or self.caller.email
 
     # ---- responses
     def page(self, name: str, status: int = 200, /, **context: Any) -> Template:

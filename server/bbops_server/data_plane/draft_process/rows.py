@@ -12,8 +12,8 @@ MAX_ROWS: Final = 50
 _MAX_CHARACTERS: Final = 100
 
 
-async def list_rows(live: Live, request: ListDraftRows) -> list[tuple[str, str]]:
-    """Return the key and the label of the newest rows, at most 50; nothing before a release.
+async def list_rows(live: Live, request: ListDraftRows) -> list[tuple[str, list[str]]]:
+    """Return the key and the labels of the newest rows, at most 50; nothing before a release.
 
     Args:
         live: the draft.
@@ -22,13 +22,13 @@ async def list_rows(live: Live, request: ListDraftRows) -> list[tuple[str, str]]
     release = live.release
     if release is None:
         return []
-    columns = ", ".join(map(quote, filter(None, (request.key, request.label))))
+    columns = ", ".join(map(quote, (request.key, *request.labels)))
     statement = (
         f"SELECT {columns} FROM {quote(request.table)} ORDER BY {quote(request.key)} DESC LIMIT ?"
     )
     limit = min(request.limit, MAX_ROWS)
     rows = await release.answering.host.database.read(statement, [limit])
-    return [(_text(key), _text(next(iter(label), ""))) for key, *label in rows]
+    return [(_text(key), [_text(label) for label in labels]) for key, *labels in rows]
 
 
 def _text(value: Any) -> str:

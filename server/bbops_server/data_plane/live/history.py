@@ -59,7 +59,7 @@ DELETE FROM answered WHERE first <= (
 """
 _ARRAY: Final = b"\xdd"
 """In MessagePack, before the number of an array's members in four bytes."""
-_MEANT: Final[tuple[Any, ...]] = (*[""] * ANSWERED.index("steps"), [], None, "", None)
+_MEANT: Final[tuple[Any, ...]] = (*[""] * ANSWERED.index("steps"), [], None, "", None, None)
 """What was left out at the end of a line."""
 _SEARCHED: Final = tuple(
     map(ANSWERED.index, ("path", "endpoint", "request", "user", "failure", "step"))
@@ -67,7 +67,11 @@ _SEARCHED: Final = tuple(
 _STATUS: Final = ANSWERED.index("status")
 _MILLISECONDS: Final = ANSWERED.index("milliseconds")
 _REQUEST: Final = ANSWERED.index("request")
+_FAILURE: Final = ANSWERED.index("failure")
 _EXCHANGE: Final = ANSWERED.index("exchange")
+_REFUSAL: Final = ANSWERED.index("refusal")
+FAILED: Final = "failed"
+"""The filter of the status for failures: responses 5xx, and others in which a step failed."""
 _encode = msgspec.msgpack.Encoder().encode
 _decode = msgspec.msgpack.Decoder(list[tuple[Any, ...]]).decode
 
@@ -239,8 +243,8 @@ def find(
         before: an id; those that came before it, 0 for all.
         since: when the oldest of them may have come, in seconds since 1970.
         details: with `exchange`, what was asked and answered, where it is kept.
-        filters: method, path, route, endpoint, status (exact, or `5xx`), release, slower_than (ms),
-            until (as `since`), text (anywhere in it, whatever the case).
+        filters: method, path, route, endpoint, status (exact, `5xx`, or FAILED), release,
+            slower_than (ms), until (as `since`), text (anywhere in it, whatever the case).
     """
     is_wanted = _matcher(filters | {"since": since})
     found: list[dict[str, Any]] = []
@@ -301,18 +305,25 @@ def _matcher(filters: Mapping[str, Any]) -> Callable[[float, Sequence[Any]], boo
     earliest, latest = filters.get("since") or 0.0, filters.get("until") or inf
     text = str(filters.get("text") or "").lower()
     status, slower = str(filters.get("status") or ""), filters.get("slower_than") or -1.0
-    prefix = status[0] if status.endswith("xx") else status
+    only_failed = status == FAILED
+    prefix = "" if only_failed else status[0] if status.endswith("xx") else status
 
     def is_wanted(began: float, row: Sequence[Any]) -> bool:
         return (
             all(row[index] == value for index, value in equal)
             and row[_MILLISECONDS] > slower
             and (not prefix or str(row[_STATUS]).startswith(prefix))
+            and (not only_failed or is_failed(row))
             and earliest <= began + row[0] <= latest
             and (not text or text in _words(row).lower())
         )
 
     return is_wanted
+
+
+def is_failed(row: Sequence[Any]) -> bool:
+    """Return whether a row is a failure, as `minutes` counts them."""
+    return row[_STATUS] >= 500 or (len(row) > _FAILURE and bool(row[_FAILURE]))
 
 
 def _words(row: Sequence[Any]) -> str:
@@ -321,4 +332,6 @@ def _words(row: Sequence[Any]) -> str:
     words[2] = row[_REQUEST].decode()
     if len(row) > _EXCHANGE and row[_EXCHANGE]:
         words += map(str, row[_EXCHANGE].values())
+    if len(row) > _REFUSAL and row[_REFUSAL]:
+        words += map(str, row[_REFUSAL].values())
     return "\n".join(words)

@@ -27,6 +27,8 @@ BOUNDS: Final = (0.5, 1.0, 2.0, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 1_000.0, 5_
 Round numbers, because people set their limits there; see docs/decisions/0107.
 """
 BUCKETS: Final = len(BOUNDS) + 1
+STEP_FAILED: Final = 10
+"""Added to the status class of a response below 500 if a step failed, such as one with `1/0`."""
 MINUTE: Final = 60
 HOUR: Final = 3_600
 KEEP_MINUTES_DAYS: Final = 14
@@ -87,6 +89,7 @@ class RequestLine(msgspec.Struct, array_like=True, gc=False):
     exchange: msgspec.Raw = msgspec.Raw()
     sender: str = ""
     spans: msgspec.Raw = msgspec.Raw()
+    refusal: msgspec.Raw = msgspec.Raw()
 
 
 _decode = msgspec.msgpack.Decoder(list[RequestLine]).decode
@@ -94,7 +97,8 @@ _decode = msgspec.msgpack.Decoder(list[RequestLine]).decode
 Key = tuple[int, int, str]
 """The start of a minute or hour in seconds since 1970, the status class 1 to 5, the endpoint.
 
-Requests without an endpoint share the empty name.
+The class of a response below 500 whose step failed is larger by STEP_FAILED. Requests without an
+endpoint share the empty name.
 """
 Tally = dict[Key, list[Any]]
 """For each key the count, the buckets, and the milliseconds of the slowest request."""
@@ -115,7 +119,10 @@ def tally(requests: Sequence[RequestLine], began: float) -> Tally:
         durations: defaultdict[tuple[int, str], list[float]] = defaultdict(list)
         for request in members:
             if not request.sender:
-                durations[request.status, request.endpoint].append(request.milliseconds)
+                status = request.status
+                if request.failure and status < 500:
+                    status += 100 * STEP_FAILED
+                durations[status, request.endpoint].append(request.milliseconds)
         for (status, endpoint), values in durations.items():
             key, row = (at, status // 100, endpoint), _histogram(values)
             minutes[key] = add(minutes[key], row) if key in minutes else row

@@ -18,6 +18,7 @@ from bbops_server.data_plane.live.minutes import (
     KEEP_HOURS_DAYS,
     KEEP_MINUTES_DAYS,
     MINUTE,
+    STEP_FAILED,
     add,
     percentile,
 )
@@ -34,6 +35,8 @@ STEPS: Final = (
 """Steps of a series, in seconds; each divides a day or is a number of days."""
 RANKED_SECONDS: Final = 6 * HOUR
 """Rankings of longer periods are read from hours: they have no steps that need minutes."""
+_LEAST_FAILED: Final = 5
+"""The least status class of failures: 5xx, and those with STEP_FAILED."""
 _COUNTS: Final = ("count", *(f"h{number}" for number in range(BUCKETS)))
 _SUMS: Final = ", ".join(
     [*(f"sum({name}) AS {name}" for name in _COUNTS), "max(slowest) AS slowest"]
@@ -127,10 +130,10 @@ def rank_endpoints(history: Path, period: Period, *, limit: int = 20) -> Endpoin
     groups = _group(history, _RANKING.format(period.table), values)
     endpoints = [EndpointTraffic(name, _point(period.since, rows)) for name, rows in groups.items()]
     slowest = sorted(endpoints, key=lambda each: (-(each.total.p95 or 0.0), each.endpoint))
-    failing = sorted(endpoints, key=lambda each: (-each.total.errors, each.endpoint))
+    failing = sorted(endpoints, key=lambda each: (-each.total.failures, each.endpoint))
     return EndpointRanking(
         period.since, period.until, slowest[:limit],
-        [each for each in failing if each.total.errors][:limit],
+        [each for each in failing if each.total.failures][:limit],
     )  # fmt: skip
 
 
@@ -176,11 +179,15 @@ def _total(at: int, groups: Mapping[Any, Mapping[int, Sequence[Any]]]) -> Traffi
 def _point(at: int, rows: Mapping[int, Sequence[Any]]) -> TrafficPoint:
     if not rows:
         return TrafficPoint(at, 0, {})
-    classes = {f"{kind}xx": int(row[0]) for kind, row in sorted(rows.items())}
+    classes: dict[str, int] = {}
+    for kind, row in sorted(rows.items(), key=lambda item: item[0] % STEP_FAILED):
+        name = f"{kind % STEP_FAILED}xx"
+        classes[name] = classes.get(name, 0) + int(row[0])
+    failures = sum(int(row[0]) for kind, row in rows.items() if kind >= _LEAST_FAILED)
     whole: Sequence[Any] = [0] * (BUCKETS + 1) + [0.0]
     for row in rows.values():
         whole = add(whole, row)
     count, histogram, slowest = whole[0], whole[1:-1], whole[-1]
     found = (percentile(histogram, slowest, share) for share in (0.5, 0.95, 0.99))
     p50, p95, p99 = (None if each is None else round(each, 3) for each in found)
-    return TrafficPoint(at, count, classes, p50, p95, p99, round(slowest, 3))
+    return TrafficPoint(at, count, classes, p50, p95, p99, round(slowest, 3), failures)

@@ -59,6 +59,10 @@ class Secrets:
     def __repr__(self) -> str:
         return f"Secrets({str(self._state)!r})"
 
+    def with_values(self, values: Mapping[str, str]) -> Secrets:
+        """Return this store with values that come before the environment and are not stored."""
+        return Secrets(self._state, {**self._environment, **values})
+
     def get(self, name: str) -> str | None:
         """Return a stored value, None without one.
 

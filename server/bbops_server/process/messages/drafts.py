@@ -109,9 +109,9 @@ class SignInToDraft(RequestMessage[SignInAnswer], frozen=True):
 
 
 class DraftRows(AnswerMessage, frozen=True):
-    """Rows, newest first: the key of each as text, and its label, which may be empty."""
+    """Rows, newest first: the key of each, and the values of its labels, all as text."""
 
-    rows: list[tuple[str, str]]
+    rows: list[tuple[str, list[str]]]
 
 
 class ListDraftRows(RequestMessage[DraftRows], frozen=True):
@@ -124,7 +124,7 @@ class ListDraftRows(RequestMessage[DraftRows], frozen=True):
     key: str
     """The column of the primary key."""
 
-    label: str
-    """The column that people know a row by; empty without one."""
+    labels: list[str]
+    """Columns that people know a row by."""
 
     limit: int

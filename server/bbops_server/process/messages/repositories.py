@@ -36,6 +36,9 @@ class Fetch(RequestMessage[FetchAnswer], frozen=True):
     versions: tuple[str, ...]
     """Refs of the project's versions."""
 
+    authorization: str = ""
+    """The HTTP header for the repository; empty for git's own configuration."""
+
 
 class FetchedRef(AnswerMessage, frozen=True):
     """The commit of a ref; empty without the ref."""
@@ -49,6 +52,8 @@ class FetchRef(RequestMessage[FetchedRef], frozen=True):
     url: str
     mirror: str
     ref: str
+    authorization: str = ""
+    """As in `Fetch`."""
 
 
 class ResolveAnswer(AnswerMessage, frozen=True):
@@ -82,6 +87,49 @@ class ListRemoteBranches(RequestMessage[Branches], frozen=True):
 
     url: str
     mirror: str
+    authorization: str = ""
+
+
+class FetchHeads(RequestMessage[Branches], frozen=True):
+    """Fetch the heads of pull requests; the answer has the commit of each ref."""
+
+    url: str
+    mirror: str
+    """The repository of the heads, which is not the mirror of the branches."""
+
+    borrows: str
+    """The mirror of the branches, whose objects need not be fetched again."""
+
+    refs: tuple[str, ...]
+    authorization: str = ""
+
+
+class TakeBranchAnswer(AnswerMessage, frozen=True):
+    """The newest commit of a branch; None if its repository has no such branch."""
+
+    commit: str | None
+
+
+class TakeBranch(RequestMessage[TakeBranchAnswer], frozen=True):
+    """Update one branch of a mirror, or remove it if the origin has none."""
+
+    url: str
+    mirror: str
+    branch: str
+    authorization: str = ""
+
+
+class PushBranch(RequestMessage[DoneAnswer], frozen=True):
+    """Push a commit of a mirror to a branch of its origin."""
+
+    url: str
+    mirror: str
+    branch: str
+    commit: str
+    expected: str
+    """The branch's commit at the origin; empty for a new branch."""
+
+    authorization: str = ""
 
 
 class ReadTreesAnswer(AnswerMessage, frozen=True):
@@ -218,6 +266,7 @@ class PushTag(RequestMessage[DoneAnswer], frozen=True):
     url: str
     mirror: str
     tag: str
+    authorization: str = ""
 
 
 class RestoreVersionAnswer(AnswerMessage, frozen=True):

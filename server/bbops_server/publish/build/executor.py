@@ -8,17 +8,11 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, TypeAlias, TypeVar
 
-from bbops_server.process.messages.repositories import (
-    Fetch,
-    FetchRef,
-    ListRemoteBranches,
-    PushTag,
-)
 from bbops_server.process.messages.request import AnswerMessage, RequestMessage
 from bbops_server.process.messages.service import Handlers
+from bbops_server.publish.build.mirrors import MirrorRequest
 
 T = TypeVar("T")
-Online: TypeAlias = Fetch | FetchRef | ListRemoteBranches | PushTag
 
 SyncHandler: TypeAlias = Callable[[Any], AnswerMessage]
 """Answers a request in a thread; raises BbopsError if it fails."""
@@ -48,7 +42,7 @@ class Executor:
     async def _do(self, handler: SyncHandler, request: RequestMessage[Any]) -> AnswerMessage:
         return await self.run(partial(handler, request))
 
-    async def _do_online(self, handler: SyncHandler, request: Online) -> AnswerMessage:
+    async def _do_online(self, handler: SyncHandler, request: MirrorRequest) -> AnswerMessage:
         mirror = request.mirror
         if mirror not in self._online:
             self._online[mirror] = ThreadPoolExecutor(1, "bbops-git")

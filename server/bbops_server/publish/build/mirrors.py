@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import TypeAlias
 
 from bbops.base.errors import GitError
 from bbops.source.git.address import Address
@@ -13,11 +14,19 @@ from bbops_server.process.messages.repositories import (
     Fetch,
     FetchAnswer,
     FetchedRef,
+    FetchHeads,
     FetchRef,
     ListRemoteBranches,
+    PushBranch,
     PushTag,
+    TakeBranch,
+    TakeBranchAnswer,
 )
 from bbops_server.process.messages.request import DoneAnswer
+
+MirrorRequest: TypeAlias = (
+    Fetch | FetchRef | ListRemoteBranches | FetchHeads | PushBranch | PushTag | TakeBranch
+)
 
 
 @dataclass(slots=True)
@@ -32,7 +41,7 @@ class Mirrors:
         Raises:
             GitError: the repository is unreachable, or its content is rejected.
         """
-        update = self._mirror(request.url, request.mirror).update(
+        update = self._mirror(request).update(
             request.branch, request.project, versions=request.versions,
             has_own_frontends=request.has_own_frontends,
         )  # fmt: skip
@@ -40,21 +49,37 @@ class Mirrors:
 
     def branches(self, request: ListRemoteBranches) -> Branches:
         """Return every remote branch with its newest commit. Raises as `fetch`."""
-        return Branches(self._mirror(request.url, request.mirror).branches())
+        return Branches(self._mirror(request).branches())
+
+    def heads(self, request: FetchHeads) -> Branches:
+        """Return the fetched heads of pull requests. Raises as `fetch`."""
+        mirror = self._mirror(request, borrows=Path(request.borrows))
+        return Branches(mirror.take_heads(request.refs))
+
+    def take_branch(self, request: TakeBranch) -> TakeBranchAnswer:
+        """Return the newest commit of a remote branch. Raises as `fetch`."""
+        return TakeBranchAnswer(self._mirror(request).take_branch(request.branch))
 
     def fetch_ref(self, request: FetchRef) -> FetchedRef:
         """Fetch the objects of a ref of the remote repository. Raises as `fetch`."""
-        return FetchedRef(self._mirror(request.url, request.mirror).fetch_ref(request.ref))
+        return FetchedRef(self._mirror(request).fetch_ref(request.ref))
 
     def push_tag(self, request: PushTag) -> DoneAnswer:
         """Push a tag to the remote repository. Raises as `fetch`."""
-        self._mirror(request.url, request.mirror).push_tag(request.tag)
+        self._mirror(request).push_tag(request.tag)
         return DoneAnswer()
 
-    def _mirror(self, url: str, mirror: str) -> Mirror:
-        if (url, mirror) not in self._mirrors:
-            address = Address.parse(url)
+    def push_branch(self, request: PushBranch) -> DoneAnswer:
+        """Push a commit to a remote branch. Raises as `fetch`, also if the branch has moved."""
+        self._mirror(request).push_branch(request.branch, request.commit, request.expected)
+        return DoneAnswer()
+
+    def _mirror(self, request: MirrorRequest, *, borrows: Path | None = None) -> Mirror:
+        key = request.url, request.mirror
+        if key not in self._mirrors:
+            address = Address.parse(request.url)
             if address is None:
                 raise GitError("this is not a repository URL")
-            self._mirrors[url, mirror] = Mirror(Path(mirror), address)
-        return self._mirrors[url, mirror]
+            self._mirrors[key] = Mirror(Path(request.mirror), address, borrows=borrows)
+        self._mirrors[key].authorization = request.authorization
+        return self._mirrors[key]

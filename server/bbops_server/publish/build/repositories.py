@@ -16,6 +16,7 @@ from bbops_server.process.messages.repositories import (
     CommitCount,
     CountCommits,
     Fetch,
+    FetchHeads,
     FetchRef,
     FindChangedParts,
     FindChangedPartsAnswer,
@@ -23,6 +24,7 @@ from bbops_server.process.messages.repositories import (
     ListRemoteBranches,
     MeasurePush,
     MoveBranch,
+    PushBranch,
     PushSize,
     PushTag,
     ReadFrontends,
@@ -35,6 +37,7 @@ from bbops_server.process.messages.repositories import (
     ResolveAnswer,
     RestoreVersion,
     TagVersion,
+    TakeBranch,
 )
 from bbops_server.publish.build.executor import SyncHandlers
 from bbops_server.publish.build.mirrors import Mirrors
@@ -65,7 +68,9 @@ class RepositoryHandlers:
         """Handlers that use the network."""
         return {
             Fetch: self._mirrors.fetch, ListRemoteBranches: self._mirrors.branches,
-            PushTag: self._mirrors.push_tag, FetchRef: self._mirrors.fetch_ref,
+            PushTag: self._mirrors.push_tag, FetchHeads: self._mirrors.heads,
+            PushBranch: self._mirrors.push_branch, TakeBranch: self._mirrors.take_branch,
+            FetchRef: self._mirrors.fetch_ref,
         }  # fmt: skip
 
     def _resolve(self, request: Resolve) -> ResolveAnswer:

@@ -41,7 +41,7 @@ def state_of(reconciler: Reconciler | None) -> DraftState:
         return "asleep"
     if reconciler.board.stalled:
         return "stalled"
-    return "live" if reconciler.board.release else "waking"
+    return "awake" if reconciler.board.release else "waking"
 
 
 async def follow(reconciler: Reconciler, state: Path) -> None:

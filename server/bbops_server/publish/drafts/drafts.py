@@ -30,6 +30,8 @@ from bbops_server.publish.drafts.draft_names import choose, slug_of
 from bbops_server.publish.drafts.draft_places import make_key, make_place, make_settings
 from bbops_server.publish.processes.project_client import ProjectClient
 from bbops_server.publish.sources.context import PublishContext
+from bbops_server.publish.sources.pinned import PinnedSource
+from bbops_server.publish.sources.sources import RevisionSource
 from bbops_server.publish.stages.contracts import write_contract
 from bbops_server.publish.stages.loop import Reconciler
 from bbops_server.publish.stages.outlines import read_file, write_outline
@@ -56,6 +58,7 @@ class ProjectDrafts:
         self.poll_requested, self.changed = asyncio.Event(), Signal()
         self._drafts: dict[str, FollowedDraft] = {}
         self._branches: Mapping[str, str] = {}
+        self._forks: Mapping[str, PinnedSource] = {}
         self._arranged: tuple[Mapping[str, DraftPlace], str] | None = None
         self._lock = asyncio.Lock()
         self._working: set[asyncio.Task[None]] = set()
@@ -139,6 +142,20 @@ class ProjectDrafts:
         return is_known
 
     # ---- changes
+    def show_forks(self, forks: Mapping[str, PinnedSource]) -> None:
+        """Show heads of forks as drafts, each under a name that no branch has, and no others.
+
+        Such a draft has no env values but generated ones, and reaches no host.
+        """
+        known = {name: source.commit for name, source in self._forks.items()}
+        if known != {name: source.commit for name, source in forks.items()}:
+            for name, source in self._forks.items():
+                if name in forks:
+                    source.commit = forks[name].commit
+            self._forks = {name: self._forks.get(name, source) for name, source in forks.items()}
+            self._updated_for = None
+            self.poll_requested.set()
+
     def wake(self, name: str) -> bool:
         """Wake a draft by its name in processes; False if it is of another project."""
         for slug, draft in self._drafts.items():
@@ -188,6 +205,8 @@ class ProjectDrafts:
             ServerError: the draft has another commit, or a host name is not valid.
         """
         draft = self._drafts[slug]
+        if draft.branch in self._forks:
+            raise ServerError(f"'{draft.branch}' is the code of a fork, which reaches no host")
         require_commit(draft.branch, draft.commit, commit)
         allowed = await asyncio.to_thread(allow, draft.settings.state, draft.commit, hosts)
         async with self._lock:
@@ -204,6 +223,8 @@ class ProjectDrafts:
             BbopsError: the draft does not work, or a row does not fit its tables.
         """
         draft = self._drafts[slug]
+        if draft.branch in self._forks:
+            raise ServerError(f"'{draft.branch}' is the code of a fork, which gets no live rows")
         await self._ready(slug, draft)
         build = self.context.plane.build
         request = CopyRows(
@@ -248,11 +269,19 @@ class ProjectDrafts:
         return replace(self.context, project=draft.settings, draft_of=self.context.project)
 
     async def _find_source(self, draft: FollowedDraft) -> Mapping[str, Any]:
-        source = self.context.source.of_branch(draft.branch)
+        source = self._source_of(draft.branch)
         newest = await source.revision(self.context.plane.build)
         if newest is None:
             raise ServerError(f"branch '{draft.branch}' is gone")
         return newest.source
+
+    def _source_of(self, branch: str) -> RevisionSource:
+        return self._forks.get(branch) or self.context.source.of_branch(branch)
+
+    @property
+    def _commits(self) -> Mapping[str, str]:
+        """The newest commit of each branch, and the heads of forks."""
+        return {**self._branches, **{name: fork.commit for name, fork in self._forks.items()}}
 
     async def _ready(self, slug: str, draft: FollowedDraft) -> None:
         self._wake(slug, draft)
@@ -260,7 +289,7 @@ class ProjectDrafts:
         stalled = draft.reconciler.board.stalled if draft.reconciler else None
         if stalled is not None:
             raise ServerError(f"the draft does not work: {stalled.as_sentence()}")
-        if state_of(draft.reconciler) != "live":
+        if state_of(draft.reconciler) != "awake":
             raise ServerError("the draft is not ready in time", hint="try again in a moment")
 
     async def _poll(self) -> None:
@@ -292,7 +321,7 @@ class ProjectDrafts:
         live = self.context.project.branch
         limit = self.context.plane.settings.drafts.most
         used = {draft.branch for draft in self._drafts.values() if draft.task is not None}
-        chosen = choose([branch for branch in self._branches if branch != live], used, limit)
+        chosen = choose([branch for branch in self._commits if branch != live], used, limit)
         slugs = {slug_of(branch): branch for branch in chosen}
         removed = [slug for slug in self._drafts if slug not in slugs]
         for slug in removed:
@@ -310,7 +339,7 @@ class ProjectDrafts:
 
     def _update_draft(self, slug: str, branch: str) -> FollowedDraft:
         draft = self._drafts.get(slug)
-        commit = self._branches[branch]
+        commit = self._commits[branch]
         if draft is None:
             return FollowedDraft(branch, commit, make_settings(self.context, slug, branch))
         if draft.commit != commit and draft.reconciler is not None:
@@ -355,11 +384,13 @@ class ProjectDrafts:
     def _wake(self, slug: str, draft: FollowedDraft) -> None:
         draft.used_at = monotonic()
         if draft.task is None and not draft.is_emptied:
+            is_fork, state = draft.branch in self._forks, draft.settings.state
+            find_hosts = partial(find_allowed, self.context, state)
             context = replace(
                 self.context, project=draft.settings, draft_of=self.context.project,
-                source=self.context.source.of_branch(draft.branch),
-                secrets=Secrets(self.folder, environment={}),
-                hosts=partial(find_allowed, self.context, draft.settings.state),
+                source=self._source_of(draft.branch),
+                secrets=Secrets(state if is_fork else self.folder, environment={}),
+                hosts=_no_hosts if is_fork else find_hosts,
             )  # fmt: skip
             draft.reconciler = Reconciler(context, lambda event: self._handle_event(slug, event))
             draft.reconciler.board.changed = self.changed
@@ -424,3 +455,8 @@ class ProjectDrafts:
             draft.branch, slug, draft.commit, url, state_of(draft.reconciler), release, message,
             diagnostics, attempted or None,
         )  # fmt: skip
+
+
+def _no_hosts(_: str) -> tuple[str, ...]:
+    """Return the hosts that the code of a fork may reach."""
+    return ()

@@ -109,7 +109,7 @@ class ForgeReview:
             return [f"the files of commit {commit} are not the reviewed ones of {head[:_SHORT]}"]
         if content.messages is None:
             return ["the messages of its commits are too long to be read"]
-        bots = self._forge.bot_logins()
+        bots = await self._forge.bot_logins()
         if is_of_bot(pull, bots) and not granters_of(f"{pull.body}\n{content.messages}"):
             return ["its author is a bot, and no trailer 'On-behalf-of' names a person"]
         return await self._find_missing(pull, content, demands)
@@ -142,7 +142,7 @@ class ForgeReview:
     async def _read_voices(self, pull: PullRequest, messages: str) -> PullVoices:
         """Return the verdicts of users who may write."""
         authors = await self._forge.list_authors(pull.number)
-        excluded = find_excluded(pull, authors, self._forge.bot_logins(), messages)
+        excluded = find_excluded(pull, authors, await self._forge.bot_logins(), messages)
         reviews = await self._forge.list_reviews(pull.number)
         voices = list_voices(pull, reviews, excluded)
         asked = dict.fromkeys((*voices.approved, *voices.refused[:MAX_VOICES]))

@@ -19,11 +19,15 @@ from bbops.base.errors import BbopsError
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ServerStatus
 from bbops.source.git.address import Address
+from bbops_server.forges.hosted import HostedForge
+from bbops_server.forges.opening import open_forge
+from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.messages.projects import EVERYWHERE, ProjectPlace
 from bbops_server.publish.processes.arrangement import Arrangement
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.publish.projects.projects import ServerProjects
+from bbops_server.publish.sources.authorization import make_authorize
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.remote import RemoteSource
 from bbops_server.publish.sources.sources import BranchSource, RevisionSource
@@ -175,10 +179,22 @@ class FileFollower:
 
     def context(self, settings: ProjectSettings, served: ServedProject) -> PublishContext:
         """Return the context of a project; its secrets come from its own store only."""
-        source = self.source(settings, served)
-        return PublishContext(settings, source, self.plane, Secrets(settings.state, environment={}))
+        forge = self.forge(settings.name)
+        source = self.source(settings, served, forge)
+        secrets = Secrets(settings.state, environment={})
+        return PublishContext(settings, source, self.plane, secrets, forge=forge)
 
-    def source(self, settings: ProjectSettings, served: ServedProject) -> RevisionSource:
+    def forge(self, project: str) -> HostedForge | None:
+        """Return the forge of a project; None without a credential for it."""
+        server = self.plane.settings
+        for binding in server.access.forges:
+            if binding.project == project and binding.has_api:
+                return open_forge(binding, Secrets(server.state), EgressPolicy(server.egress))
+        return None
+
+    def source(
+        self, settings: ProjectSettings, served: ServedProject, forge: HostedForge | None
+    ) -> RevisionSource:
         """Return the source of a project; a relative folder is next to the file."""
         address = Address.parse(served.repository)
         if address is None:
@@ -187,6 +203,7 @@ class FileFollower:
         return RemoteSource(
             address, served.branch, settings.state / "mirror", path=served.path,
             every_seconds=self.options.every_seconds, version_tag=self.plane.settings.version_tag,
+            authorize=make_authorize(forge) if forge is not None else None,
         )  # fmt: skip
 
 
@@ -223,7 +240,7 @@ def _compare(old: ServerFile, new: ServerFile) -> SettingsApplied:
 
 def _follows_other(old: ServerFile, new: ServerFile, name: str) -> bool:
     before, after = old.projects[name], new.projects[name]
-    keys = ("repository", "branch", "path")
+    keys = ("repository", "branch", "path", "forge")
     return any(getattr(before, key) != getattr(after, key) for key in keys)
 
 

@@ -24,7 +24,9 @@ from bbops_server.publish.processes.metrics import read_metrics
 from bbops_server.publish.processes.project_client import ProjectClient
 from bbops_server.publish.projects.frontends import ProjectFrontends
 from bbops_server.publish.projects.versions import ProjectVersions
+from bbops_server.publish.pull_requests.following import PullFollower
 from bbops_server.publish.sources.context import PublishContext
+from bbops_server.publish.sources.remote import RemoteSource
 from bbops_server.publish.stages.contracts import live_source, write_contract
 from bbops_server.publish.stages.live_plan import plan_live
 from bbops_server.publish.stages.loop import Reconciler
@@ -45,6 +47,13 @@ class _Entry:
     task: asyncio.Task[None]
     drafts: ProjectDrafts
     drafting: asyncio.Task[None]
+    pulls: PullFollower | None = None
+    pulling: asyncio.Task[None] | None = None
+
+    @property
+    def tasks(self) -> tuple[asyncio.Task[None], ...]:
+        """The loops of the project."""
+        return (self.task, self.drafting, *([self.pulling] if self.pulling is not None else ()))
 
 
 class ServerProjects:
@@ -121,6 +130,8 @@ class ServerProjects:
         reconciler.poll_now()
         if drafts is not None:
             drafts.refresh()
+        if (pulls := self.pulls(name)) is not None:
+            pulls.refresh()
         return True
 
     def accept(self, name: str, commit: str, base: str = "") -> bool:
@@ -139,6 +150,11 @@ class ServerProjects:
         """Return a project's drafts; None if the project does not exist."""
         entries = self._entries.values()
         return next((each.drafts for each in entries if each.reconciler.board.name == name), None)
+
+    def pulls(self, name: str) -> PullFollower | None:
+        """Return a project's pull requests; None without a forge."""
+        entries = self._entries.values()
+        return next((each.pulls for each in entries if each.reconciler.board.name == name), None)
 
     def versions(self, name: str) -> ProjectVersions | None:
         """Return a project's history; None if the project does not exist."""
@@ -221,7 +237,7 @@ class ServerProjects:
             await self._work(self)
         finally:
             entries = self._entries.values()
-            tasks = [task for entry in entries for task in (entry.task, entry.drafting)]
+            tasks = [task for entry in entries for task in entry.tasks]
             for task in tasks:
                 task.cancel()
             unfinished = filter(None, [entry.reconciler.finishing for entry in entries])
@@ -256,13 +272,14 @@ class ServerProjects:
         drafts = ProjectDrafts(
             context, lambda event, payload: self.notify_receivers(reconciler, event, payload)
         )
-        work = self._follow_drafts(drafts) if context.mode == "serve" else asyncio.sleep(0)
+        work = _run_once_owned(context, drafts.run) if context.mode == "serve" else asyncio.sleep(0)
         context.plane.wake, context.plane.awake.on_failure = self.wake, self.fail
-        self._entries[name] = _Entry(reconciler, task, drafts, asyncio.create_task(work))
-
-    async def _follow_drafts(self, drafts: ProjectDrafts) -> None:
-        await drafts.context.plane.owned.wait()
-        await drafts.run()
+        pulls = pulling = None
+        if context.forge is not None and isinstance(context.source, RemoteSource):
+            pulls = PullFollower(context.forge, context.source, reconciler, drafts)
+            pulling = asyncio.create_task(_run_once_owned(context, pulls.run))
+        drafting = asyncio.create_task(work)
+        self._entries[name] = _Entry(reconciler, task, drafts, drafting, pulls, pulling)
 
     def move(self, project: ProjectSettings) -> None:
         """Change a project's addresses."""
@@ -304,6 +321,12 @@ class ServerProjects:
             del self._ending[name]
 
 
+async def _run_once_owned(context: PublishContext, run: Callable[[], Awaitable[None]]) -> None:
+    """Run a loop once this server owns the state folder."""
+    await context.plane.owned.wait()
+    await run()
+
+
 async def _live_source(reconciler: Reconciler) -> dict[str, Any]:
     build = reconciler.context.plane.build
     return await live_source(reconciler.source, reconciler.board.applied, build)
@@ -311,7 +334,7 @@ async def _live_source(reconciler: Reconciler) -> dict[str, Any]:
 
 async def _end(entry: _Entry, before: asyncio.Task[None] | None) -> None:
     entry.reconciler.report = lambda _: None  # events of an ended loop are dropped
-    entry.task.cancel()
-    entry.drafting.cancel()
+    for task in entry.tasks:
+        task.cancel()
     unfinished = entry.reconciler.finishing
-    await asyncio.wait({entry.task, entry.drafting, *filter(None, [before, unfinished])})
+    await asyncio.wait({*entry.tasks, *filter(None, [before, unfinished])})

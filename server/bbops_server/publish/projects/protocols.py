@@ -10,13 +10,16 @@ from typing import Any, Protocol
 from bbops.interfaces.answers import (
     CommitStatus,
     DraftStatus,
+    ForgeStatus,
     LiveFrontend,
     Publication,
+    PullStatus,
     ServerStatus,
     Status,
 )
 from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.publish.processes.project_client import ProjectClient
+from bbops_server.publish.pull_requests.effects import PullEffect
 from bbops_server.publish.status.signal import Signal
 from bbops_server.publish.status.status import RenderedContract, RenderedOutline
 
@@ -107,6 +110,41 @@ class DraftSource(Protocol):
         Raises:
             BbopsError: the store cannot be read.
         """
+        ...
+
+
+class PullSource(Protocol):
+    """The pull requests of a project on a forge."""
+
+    changed: Signal
+    """Sent after each update."""
+
+    def status(self) -> ForgeStatus:
+        """Return the open pull requests, newest first."""
+        ...
+
+    def allow(self, number: int, head: str, who: str) -> str:
+        """Allow the code of a fork's head to run here; return the full commit. Blocks.
+
+        Raises:
+            ServerError: there is no such open pull request of a fork, or its head is another one.
+        """
+        ...
+
+    def find(self, number: int) -> PullStatus | None:
+        """Return an open pull request."""
+        ...
+
+    def find_effect(self, number: int, head: str) -> PullEffect | None:
+        """Return the effect of merging a head; None if it is not known yet."""
+        ...
+
+    def refresh(self) -> None:
+        """Read the list of pull requests now."""
+        ...
+
+    def update(self) -> None:
+        """Compare the state on the forge now."""
         ...
 
 
@@ -235,6 +273,10 @@ class StatusSource(Protocol):
 
     def drafts(self, name: str) -> DraftSource | None:
         """Return a project's drafts; None if the project does not exist."""
+        ...
+
+    def pulls(self, name: str) -> PullSource | None:
+        """Return a project's pull requests; None without a forge."""
         ...
 
     def versions(self, name: str) -> VersionSource | None:

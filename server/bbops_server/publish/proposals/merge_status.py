@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -12,13 +12,13 @@ from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProposalTestResult
 from bbops.source.git.proposals import Candidate, Forge, Proposal
 from bbops_server.process.messages.proposals import ProposedChange
-from bbops_server.publish.proposals.parts import (
+from bbops_server.publish.impact.impact import (
     HostedProject,
     ImpactReader,
     ProjectImpact,
     of_project,
 )
-from bbops_server.publish.proposals.proposal_tests import RUNNING, STOPPED, TestKey
+from bbops_server.publish.impact.proposal_tests import RUNNING, STOPPED, TestKey
 from bbops_server.publish.proposals.rules import (
     EligibleReviewers,
     MergeRequirements,
@@ -77,6 +77,13 @@ class MergeStatus:
     def waits_for_tests(self) -> bool:
         """Whether running tests decide whether it can be merged."""
         return any(tests.state == "running" for tests in self.gates)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """Results of tests that do not block the merge, and why not."""
+        return (*_warn(self), *(
+            of_project(part.project, why) for part in self.others for why in _warn(part)
+        ))  # fmt: skip
 
     @property
     def summary(self) -> str:
@@ -219,6 +226,13 @@ class MergeChecker:
         self, project: HostedProject, candidate: Candidate, **more: str
     ) -> ProposedChange:
         return await self._reader.plan(project, candidate.base, candidate.commit, **more)
+
+
+def _warn(part: MergeStatus | ProjectImpact) -> Iterator[str]:
+    """Yield a sentence if tests do not pass but are not a gate."""
+    if part.is_gated or part.tests is None or part.tests.state == "passed":
+        return
+    yield f"{part.tests.summary}; only 'tests.gate' of project.yaml would make that block a merge"
 
 
 def _requirements(answer: ProposedChange) -> MergeRequirements:

@@ -176,6 +176,32 @@ def find_obstacles(demands: MergeRequirements, voices: ReviewTally) -> Iterator[
             )
 
 
+def explain_approval(
+    who: str, proposal: Proposal, demands: MergeRequirements, voices: ReviewTally,
+    eligible: EligibleReviewers,
+) -> str:  # fmt: skip
+    """Return whether an approval by a user would count, and why, as a sentence.
+
+    Args:
+        who: the e-mail address of the user.
+        proposal: an open proposal.
+        demands: the requirements of its merge.
+        voices: its reviews so far.
+        eligible: the users who may review it now.
+    """
+    given = len(voices.approved)
+    needed = f"{demands.approvals} needed, {given} given" if demands.approvals else "none is needed"
+    if not eligible.counts(who, proposal.authors):
+        why = (
+            "you are an author of this change"
+            if who in proposal.authors
+            else "your role does not cover all of this change"
+        )
+        return f"Your approval does not count, because {why}. Approvals: {needed}."
+    own = ", although you are its author: no other user may review it"
+    return f"Your approval counts{own if who in proposal.authors else ''}. Approvals: {needed}."
+
+
 def find_missing_person(demands: MergeRequirements) -> str:
     """Return why an agent may not merge; empty if the project allows it."""
     if demands.agents == "merge":

@@ -33,7 +33,7 @@ class PublishContext:
     """Returns the hosts that a draft may reach at a commit; None for a live project: all hosts."""
 
     forge: HostedForge | None = None
-    """The forge that hosts the repository; None without a credential for its API."""
+    """The forge of the repository; None without a credential for it."""
 
     @property
     def is_draft(self) -> bool:

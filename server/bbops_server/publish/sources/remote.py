@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from time import monotonic
 
@@ -25,6 +25,9 @@ from bbops_server.publish.status.status import Stalled
 
 LONGEST_PAUSE_SECONDS = 300.0
 _log = logging.getLogger(__name__)
+Authorize = Callable[[], Awaitable[str]]
+"""Returns an HTTP header such as `Authorization: Basic …`, which ends with its credential."""
+
 FETCH_SECONDS = 3600
 """The time for one fetch, more than the limit of git itself."""
 
@@ -41,7 +44,10 @@ class RemoteSource:
     def __init__(
         self, address: Address, branch: str, mirror: Path, *, path: str = "",
         every_seconds: float, is_draft: bool = False, version_tag: str = "",
+        authorize: Authorize | None = None,
     ) -> None:  # fmt: skip
+        """Args: `authorize` returns the HTTP header for the repository; see `Authorize`."""
+        self._authorize = authorize
         self.version_tag = version_tag or TAG
         self.holds_rewrites = not is_draft
         self.has_own_frontends, self.frontend_error = False, ""
@@ -87,15 +93,30 @@ class RemoteSource:
         if monotonic() < self._list_due:
             return None
         self._list_due = monotonic() + pause_seconds(self.every_seconds, 0)
-        request = ListRemoteBranches(self.address.url, str(self.mirror))
+        request = ListRemoteBranches(
+            self.address.url, str(self.mirror), await self.find_authorization()
+        )
         return (await build.ask(request, timeout_seconds=FETCH_SECONDS)).branches
 
     def of_branch(self, branch: str) -> RevisionSource:
         """Return another branch of the same mirror, fetched on first use."""
         return RemoteSource(
             self.address, branch, self.mirror, path=self.path,
-            every_seconds=self.every_seconds, is_draft=True,
+            every_seconds=self.every_seconds, is_draft=True, authorize=self._authorize,
         )  # fmt: skip
+
+    async def find_authorization(self) -> str:
+        """Return the HTTP header for the repository; empty for git's own configuration.
+
+        Raises:
+            BbopsError: the forge gives no credential now.
+        """
+        return await self._authorize() if self._authorize is not None else ""
+
+    async def settle_tags(self) -> None:
+        """Wait until the tags of `share_tag` are pushed, or rejected."""
+        if self._sharing:
+            await asyncio.wait(set(self._sharing))
 
     def share_tag(self, build: SupervisedChild, name: str) -> None:
         """Push a tag in the background; if the repository rejects it, it stays in the mirror."""
@@ -105,23 +126,26 @@ class RemoteSource:
 
     async def fetch_ref(self, build: SupervisedChild, ref: str) -> str:
         """Fetch the objects of a ref into the mirror, which does not keep the ref."""
-        request = FetchRef(self.address.url, str(self.mirror), ref)
+        authorization = await self.find_authorization()
+        request = FetchRef(self.address.url, str(self.mirror), ref, authorization)
         return (await build.ask(request, timeout_seconds=FETCH_SECONDS)).commit
 
     async def _share(self, build: SupervisedChild, name: str) -> None:
         try:
-            request = PushTag(self.address.url, str(self.mirror), name)
+            authorization = await self.find_authorization()
+            request = PushTag(self.address.url, str(self.mirror), name, authorization)
             await build.ask(request, timeout_seconds=FETCH_SECONDS)
         except BbopsError as error:
             _log.warning("version %s stays in the mirror: %s", name, error)
 
     async def _fetch(self, build: SupervisedChild) -> None:
-        request = Fetch(
-            self.address.url, str(self.mirror), self.branch,
-            self.path if self.holds_rewrites else None, self.has_own_frontends,
-            find_refs(self.version_tag, self.path) if self.holds_rewrites else (),
-        )  # fmt: skip
         try:
+            request = Fetch(
+                self.address.url, str(self.mirror), self.branch,
+                self.path if self.holds_rewrites else None, self.has_own_frontends,
+                find_refs(self.version_tag, self.path) if self.holds_rewrites else (),
+                await self.find_authorization(),
+            )  # fmt: skip
             answer = await build.ask(request, timeout_seconds=FETCH_SECONDS)
             self._commit, self._newest_frontend = answer.commit, answer.newest
             self.frontend_error = answer.trouble

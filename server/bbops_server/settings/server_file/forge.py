@@ -20,6 +20,7 @@ PUBLIC: Final[dict[ForgeKind, str]] = {
 
 _PATH: Final = re.compile(r"[\w.-]+(?:/[\w.-]+)+").fullmatch
 _SSH: Final = re.compile(r"(?:[\w.+-]+@)?([\w.-]+):(?!//)(.+)").fullmatch
+_WITHOUT_CLIENT: Final = frozenset[ForgeKind]({"gitea", "forgejo", "gitlab"})
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")]
 
 
@@ -52,6 +53,8 @@ class WrittenForge(Model):
     @model_validator(mode="after")
     def _check_credentials(self) -> Self:
         """Accept one credential, and Apps of GitHub only."""
+        if self.token_env is not None and self.kind in _WITHOUT_CLIENT:
+            raise wrong_value(f"'{self.kind}' has no client yet", "give 'webhookSecretEnv' alone")
         if self.app is not None and self.kind != "github":
             raise wrong_value(f"'{self.kind}' has no Apps", "give an access token by 'tokenEnv'")
         if self.app is not None and self.token_env is not None:
@@ -96,6 +99,13 @@ def read_binding(
 
 def _locate(forge: WrittenForge, repository: str) -> tuple[str, str]:
     """Return the address of the forge, and the repository's path; empty for an unknown one."""
+    url, path = locate(repository)
+    default = url or PUBLIC.get(forge.kind, "")
+    return (forge.url or default).rstrip("/"), forge.repository or path
+
+
+def locate(repository: str) -> tuple[str, str]:
+    """Return the forge's address and the path in a repository's address; empty for unknown ones."""
     parts = urlsplit(repository)
     url, path = "", ""
     if parts.scheme in {"http", "https", "ssh"}:
@@ -106,5 +116,4 @@ def _locate(forge: WrittenForge, repository: str) -> tuple[str, str]:
     elif (matched := _SSH(repository)) and "/" in matched[2]:
         url, path = f"https://{matched[1]}", matched[2]
     path = path.strip("/").removesuffix(".git")
-    default = url or PUBLIC.get(forge.kind, "")
-    return (forge.url or default).rstrip("/"), forge.repository or (path if _PATH(path) else "")
+    return url, path if _PATH(path) else ""

@@ -15,7 +15,7 @@ from bbops_server.process.messages.builds import RunCommitTests
 from bbops_server.process.messages.proposals import Propose, ProposedChange
 from bbops_server.process.messages.repositories import ReadTrees
 from bbops_server.publish.holds.signatures import find_live_gap
-from bbops_server.publish.proposals.proposal_tests import (
+from bbops_server.publish.impact.proposal_tests import (
     RUNNING,
     TEST_SECONDS,
     ProposalTestRequest,

@@ -1,8 +1,10 @@
-"""Search as a page and for programs: pages, resources, drafts and proposals."""
+"""Search as a page and for programs: pages, actions, resources, drafts, proposals, members."""
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Annotated, Any, Final
 
 from litestar import Response
@@ -10,7 +12,9 @@ from litestar.exceptions import HTTPException
 from litestar.params import FromPath, QueryParameter
 
 from bbops_server.accounts.rules import Permission
+from bbops_server.control_plane.projects.reference import list_prose
 from bbops_server.control_plane.projects.visited_project import PROJECT
+from bbops_server.control_plane.proposals.pulls import list_open_pulls
 from bbops_server.control_plane.proposals.review import VisitedProposals
 from bbops_server.control_plane.web.frame import asked_draft
 from bbops_server.control_plane.web.outline_links import OutlineLinks
@@ -69,8 +73,32 @@ async def _list_entries(visit: Visit, name: str, draft: str) -> list[SearchEntry
     found = await visit.control.outlines.find(name, draft)
     pages = list_pages(visit, name, visit.request.app.state.panels, draft)
     resources = list_resources(found.outline, OutlineLinks(name, draft)) if found.outline else ()
-    shipped = [*_list_drafts(visit, name), *await _list_proposals(visit, name)]
-    return [*pages, *shipped, *list_server_entries(visit), *resources]
+    proposals, docs, members = await asyncio.gather(
+        _list_proposals(visit, name), _list_docs(visit, name), _list_members(visit)
+    )
+    shipped = [*_list_drafts(visit, name), *proposals, *docs, *members]
+    return [*pages, *resources, *shipped, *list_server_entries(visit)]
+
+
+async def _list_docs(visit: Visit, name: str) -> list[SearchEntry]:
+    """Return the pages of the folder `docs` of the live release; none without one."""
+    with suppress(HTTPException):
+        return [
+            SearchEntry(page, "docs", OutlineLinks(name).to("pages", name=page))
+            for page in await list_prose(visit, name)
+        ]
+    return []
+
+
+async def _list_members(visit: Visit) -> list[SearchEntry]:
+    """Return the members, for callers who may read them."""
+    if not visit.may(Permission.READ_PEOPLE):
+        return []
+    people = await visit.control.run(visit.book.people.list)
+    return [
+        SearchEntry(person.name or person.email, "member", f"/people#{person.id}", person.email)
+        for person in people
+    ]  # fmt: skip
 
 
 def _list_drafts(visit: Visit, name: str) -> Iterator[SearchEntry]:
@@ -80,7 +108,13 @@ def _list_drafts(visit: Visit, name: str) -> Iterator[SearchEntry]:
 
 
 async def _list_proposals(visit: Visit, name: str) -> list[SearchEntry]:
-    """Return the open proposals; none if the repository is hosted elsewhere."""
+    """Return the open proposals, or the open pull requests on the project's forge."""
+    if pulls := list_open_pulls(visit, name):
+        page = OutlineLinks(name).to("proposals")
+        return [
+            SearchEntry(f"#{pull.number} {pull.title}", "pull request", page, pull.author)
+            for pull in pulls
+        ]
     try:
         proposals = await VisitedProposals(visit, name).list_all("open")
     except HTTPException:

@@ -16,6 +16,7 @@ from litestar.exceptions import (
 from litestar.params import FromPath, QueryParameter
 from litestar.response import Stream
 
+from bbops.base.refusals import summarize_refusal
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.front import find_state
 from bbops_server.control_plane.projects.requests import Id, find_history
@@ -36,7 +37,7 @@ CHECK_SECONDS: Final = 40.0
 without a sign-in ends within a minute."""
 _RETRY: Final = b"retry: 1000\n\n"
 _HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
-_ROW: Final = ("id", "at", "status", "method", "path", "endpoint", "user", "failure", "step")
+_ROW: Final = ("id", "at", "status", "method", "path", "endpoint", "user")
 
 Topics = Annotated[str, QueryParameter(max_length=100)]
 Draft = Annotated[str, QueryParameter(name="in", max_length=400)]
@@ -171,8 +172,10 @@ class RequestSubject:
         return read_frame
 
     def _show(self, row: dict[str, Any]) -> dict[str, Any]:
-        links, step = self._links, row["step"] or ""
+        links, refusal = self._links, row["refusal"] or {}
+        step = row["step"] or refusal.get("place", "")
         return {name: row[name] for name in _ROW} | {
+            "failure": row["failure"] or summarize_refusal(refusal), "step": step,
             "milliseconds": round(row["milliseconds"], 1),
             "url": links.request(row["id"]), "step_url": links.place(step),
             "endpoint_url": links.endpoint(row["endpoint"]) if row["endpoint"] else "",

@@ -1,0 +1,1 @@
+"""Routes that the scripts of pages read: built files, the search, and the live view."""

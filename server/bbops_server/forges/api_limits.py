@@ -1,0 +1,101 @@
+"""The limits of a forge: the pause before the next request.
+
+Source: docs.github.com, "Best practices for using the REST API"; RFC 9110 section 10.2.3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from email.utils import parsedate_to_datetime
+from typing import Final
+
+from bbops.base.host import Clock, HttpResponse
+from bbops_server.forges.hosted import ForgeAway
+
+MAX_PAUSE_SECONDS: Final = 3_600.0
+SECONDARY_SECONDS: Final = 60.0
+"""The first pause after a limit without a time; each further refusal doubles it."""
+
+_PHRASES: Final = (b"rate limit", b"abuse detection")
+
+
+class RequestLimits:
+    """Stops requests while a forge limits them.
+
+    Attributes:
+        left: the number of requests that the forge still accepts in its window; None if unknown.
+    """
+
+    def __init__(self, forge: str, clock: Clock) -> None:
+        """Start without a pause; `forge` is the host's name for errors."""
+        self._forge, self._clock = forge, clock
+        self._until: datetime | None = None
+        self._refusals = 0
+        self.left: int | None = None
+
+    def require_open(self) -> None:
+        """Accept a request now. Raises: ForgeAway: the forge requires a pause."""
+        seconds = (self._until - self._clock.now()).total_seconds() if self._until else 0.0
+        if seconds > 0:
+            raise self._limited(seconds)
+        self._until = None
+
+    def read(self, response: HttpResponse) -> None:
+        """Take the limits of a response. Raises: ForgeAway: the forge refuses the request."""
+        headers = response.headers
+        left = _number(_header(headers, "remaining"))
+        self.left = self.left if left is None else int(left)
+        is_refused = _is_refused(response)
+        if not is_refused:
+            self._refusals = 0 if response.status < 400 else self._refusals
+            if left != 0:
+                return
+        seconds = min(max(self._pause(headers, left), 1.0), MAX_PAUSE_SECONDS)
+        self._until = self._clock.now() + timedelta(seconds=seconds)
+        if is_refused:
+            self._refusals += 1
+            raise self._limited(seconds)
+
+    def _limited(self, seconds: float) -> ForgeAway:
+        message = f"{self._forge} limits requests for {seconds:.0f} s"
+        return ForgeAway(message, wait_seconds=seconds)
+
+    def _pause(self, headers: Mapping[str, str], left: float | None) -> float:
+        if (after := self._read_after(headers.get("retry-after", ""))) is not None:
+            return after
+        reset = _number(_header(headers, "reset"))
+        if left == 0 and reset is not None:
+            return reset - self._clock.now().timestamp()
+        return SECONDARY_SECONDS * float(2 ** min(self._refusals, 6))
+
+    def _read_after(self, text: str) -> float | None:
+        """Return the seconds of `Retry-After`, a number or a date; None without them."""
+        if not text or (seconds := _number(text)) is not None:
+            return seconds if text else None
+        try:
+            return (parsedate_to_datetime(text) - self._clock.now()).total_seconds()
+        except (ValueError, TypeError):
+            return None
+
+
+def _is_refused(response: HttpResponse) -> bool:
+    """Return whether a limit, or an overloaded forge, refused a request."""
+    if response.status == 429:
+        return True
+    has_time = "retry-after" in response.headers
+    if response.status >= 500:
+        return has_time
+    if response.status != 403:
+        return False
+    is_used_up = _header(response.headers, "remaining") == "0"
+    text = response.body[:10_000].lower()
+    return has_time or is_used_up or any(phrase in text for phrase in _PHRASES)
+
+
+def _header(headers: Mapping[str, str], name: str) -> str:
+    return headers.get(f"x-ratelimit-{name}") or headers.get(f"ratelimit-{name}", "")
+
+
+def _number(text: str) -> float | None:
+    return float(text) if text.isascii() and text.isdigit() and len(text) < 16 else None

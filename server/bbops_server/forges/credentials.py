@@ -1,0 +1,59 @@
+"""Credentials for a forge's API: a token, and how a stored value is read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+
+from bbops_server.forges.hosted import ForgeForbidden
+from bbops_server.process.host.secrets import Secrets
+
+
+class TokenCredential:
+    """An access token in a variable. It is read for each request, so a new one counts at once."""
+
+    def __init__(self, secrets: Secrets, variable: str, *, header: str = "bearer") -> None:
+        """Use the token of a variable.
+
+        Args:
+            secrets: the server's values.
+            variable: the name of the variable.
+            header: `bearer`, or the name of a header with the token alone.
+        """
+        self._secrets, self._variable, self._header = secrets, variable, header
+
+    def __repr__(self) -> str:
+        return f"TokenCredential({self._variable!r})"
+
+    async def token(self) -> str:
+        """Return the token. Raises: ForgeForbidden: the variable has no valid one."""
+        value = await read_secret(self._secrets, self._variable)
+        if not value.isascii() or not value.isprintable() or " " in value:
+            raise ForgeForbidden(
+                f"the value of '{self._variable}' is not a token: it has spaces or other characters"
+            )
+        return value
+
+    async def headers(self) -> Mapping[str, str]:
+        """Return the header with the token. Raises as `token`."""
+        token = await self.token()
+        is_bearer = self._header == "bearer"
+        return {"authorization": f"Bearer {token}"} if is_bearer else {self._header: token}
+
+    def renew(self) -> bool:
+        """Return False: the forge rejected the only token."""
+        return False
+
+
+async def read_secret(secrets: Secrets, variable: str) -> str:
+    """Return the value of a variable, without line breaks around it.
+
+    Raises:
+        ForgeForbidden: it has no value.
+    """
+    value = (await asyncio.to_thread(secrets.find, variable) or "").strip()
+    if not value:
+        raise ForgeForbidden(
+            f"no value for {variable}", hint=f"bbops env set {variable} --of-server sets it"
+        )
+    return value

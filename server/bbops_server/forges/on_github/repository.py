@@ -1,0 +1,96 @@
+"""A repository on GitHub, its credential and the logins of the server there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+from urllib.parse import quote
+
+import msgspec
+
+from bbops.base.host import Clock
+from bbops_server.forges.api import ForgeApi
+from bbops_server.forges.credentials import TokenCredential
+from bbops_server.forges.github_app import AppCredential
+from bbops_server.forges.values import GitCredential
+from bbops_server.process.host.egress import EgressPolicy
+from bbops_server.process.host.secrets import Secrets
+from bbops_server.settings.forge_binding import ForgeBinding
+
+PUBLIC: Final = "https://github.com"
+HEADERS: Final[Mapping[str, str]] = {
+    "accept": "application/vnd.github+json", "x-github-api-version": "2022-11-28",
+}  # fmt: skip
+
+
+class _User(msgspec.Struct):
+    login: str
+
+
+class GitHubRepository:
+    """A repository.
+
+    Attributes:
+        api: its requests.
+        repository: its path, such as `acme/shop`.
+        root: its path in the API.
+    """
+
+    def __init__(
+        self, binding: ForgeBinding, secrets: Secrets, egress: EgressPolicy, *,
+        clock: Clock | None = None,
+    ) -> None:  # fmt: skip
+        """Use the repository of a binding, with its App or its token."""
+        self.url, self.repository = binding.url, binding.repository
+        self.root, base = f"/repos/{binding.repository}", find_api(binding.url)
+        self.app: AppCredential | None = None
+        self.credential: AppCredential | TokenCredential
+        if binding.app is not None:
+            self.credential = self.app = AppCredential(
+                base, self.repository, binding.app, secrets, egress, headers=HEADERS, clock=clock
+            )
+        else:
+            self.credential = TokenCredential(secrets, binding.token_env)
+        self.api = ForgeApi(
+            base, self.credential, egress, headers=HEADERS, root=self.root, clock=clock
+        )
+        self._logins: frozenset[str] = frozenset()
+
+    @property
+    def requests(self) -> int:
+        """The number of requests that were sent, with those for tokens."""
+        return self.api.requests + (self.app.requests if self.app else 0)
+
+    @property
+    def requests_left(self) -> int | None:
+        """The number of requests that GitHub still accepts this hour; None before the first."""
+        return self.api.limits.left
+
+    async def bot_logins(self) -> frozenset[str]:
+        """Return the login of the App or of the token's user; later calls send no request."""
+        if not self._logins:
+            if self.app is not None:
+                login = f"{(await self.app.read_app()).slug}[bot]"
+            else:
+                login = (await self.api.get("/user", _User)).login
+            self._logins = frozenset({login})
+        return self._logins
+
+    async def login_of(self, subject: str) -> str:
+        """Return the login of a user, by the id that sign-in has reported."""
+        return (await self.api.get(f"/user/{quote(subject, safe='')}", _User)).login
+
+    async def git_credential(self) -> GitCredential:
+        """Return the credential for git over HTTPS."""
+        return GitCredential("x-access-token", await self.credential.token())
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        await self.api.aclose()
+        if self.app is not None:
+            await self.app.aclose()
+
+
+def find_api(url: str) -> str:
+    """Return the address of the API of a GitHub."""
+    return "https://api.github.com" if url == PUBLIC else f"{url}/api/v3"

@@ -1,0 +1,177 @@
+"""Work of agents in a repository on a forge: drafts are pushed there, and proposed there.
+
+The forge's bot opens and merges pull requests. A trailer names the user that an agent acts for,
+whose approval does not count; the commits have that user as their author, too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from bbops.interfaces.mcp.models import ProposalSummary
+from bbops.interfaces.mcp.project_backend import MergeOutcome, ProposalEdit, PullRequestDetail
+from bbops.interfaces.mcp.tool import NextCall, ToolError
+from bbops_server.accounts.rules import Permission
+from bbops_server.forges.hosted import ForgeConflict, HostedForge
+from bbops_server.forges.values import NewPullRequest, PullRequest
+from bbops_server.mcp.accounts_call import ask
+from bbops_server.mcp.serialization import MOST_FOUND, serialize_diagnostics
+from bbops_server.mcp.served import Served
+from bbops_server.process.messages.repositories import PushBranch, TakeBranch
+from bbops_server.publish.projects.protocols import PullSource
+from bbops_server.publish.pull_requests.effects import PullEffect
+from bbops_server.publish.sources.record import read_record
+from bbops_server.publish.sources.remote import RemoteSource
+
+GIT_SECONDS: Final = 120.0
+CHECK_SECONDS: Final = 30.0
+"""The time to wait for the plan of a new head."""
+
+TRAILER: Final = "On-behalf-of"
+
+
+@dataclass(frozen=True, slots=True)
+class HostedPulls:
+    """The drafts and pull requests of a project on a forge, for one caller."""
+
+    at: Served
+    forge: HostedForge
+    source: RemoteSource
+    pulls: PullSource
+
+    # ---- drafts
+    async def fetch(self, draft: str) -> str:
+        """Bring a draft's branch up to date in the mirror; return its commit, empty without one."""
+        request = TakeBranch(
+            self.source.address.url, str(self.source.mirror), draft,
+            await self.source.find_authorization(),
+        )  # fmt: skip
+        build = self.at.loop.context.plane.build
+        return (await build.ask(request, timeout_seconds=GIT_SECONDS)).commit or ""
+
+    async def push(self, draft: str, commit: str, expected: str) -> None:
+        """Push a commit of the mirror to a draft's branch.
+
+        Raises:
+            GitError: the branch is not at `expected` any more, or the forge rejects the push.
+        """
+        request = PushBranch(
+            self.source.address.url, str(self.source.mirror), draft, commit, expected,
+            await self.source.find_authorization(),
+        )  # fmt: skip
+        await self.at.loop.context.plane.build.ask(request, timeout_seconds=GIT_SECONDS)
+
+    # ---- pull requests
+    def list(self) -> tuple[ProposalSummary, ...]:
+        """Return the open pull requests as they were listed last."""
+        return tuple(
+            ProposalSummary(
+                pull.number, pull.title, pull.branch, "open", pull.author, pull.head,
+                not pull.is_draft,
+            )
+            for pull in self.pulls.status().pulls
+        )  # fmt: skip
+
+    async def open(self, draft: str, edit: ProposalEdit) -> PullRequestDetail:
+        """Open the pull request of a draft, or return the open one.
+
+        Raises:
+            ToolError: the user cannot be named on the forge, though reviews there decide.
+            ForgeError: the forge rejects it.
+        """
+        target = self.source.branch
+        pull = await self.forge.find(draft, target)
+        if pull is None:
+            body = "\n\n".join(filter(None, [edit.body, await self._trailer()]))
+            wish = NewPullRequest(draft, target, edit.title, body, is_draft=edit.ready is False)
+            pull = await self.forge.open(wish)
+            await self.at.note("propose", f"#{pull.number}")
+        self.pulls.refresh()
+        return await self._describe(pull)
+
+    async def read(self, number: int) -> PullRequestDetail:
+        """Return a pull request with the effect of its merge. Raises: ForgeError."""
+        return await self._describe(await self.forge.get(number))
+
+    async def merge(self, number: int, head: str) -> MergeOutcome:
+        """Merge a pull request by the forge's rules, if the project lets agents merge."""
+        pull = await self.forge.get(number)
+        again = NextCall("review_pull_request", {"number": number}, "read the current state")
+        if pull.state == "merged":
+            return MergeOutcome("merged", (), pull.merged)
+        if pull.state == "closed":
+            return MergeOutcome("refused", ("it is closed",))
+        if not pull.head.startswith(head):
+            message = f"pull request #{number} is {pull.head[:12]} by now, not {head[:12]}"
+            raise ToolError(message, next=(again,))
+        effect = self.pulls.find_effect(number, pull.head)
+        if effect is None:
+            return MergeOutcome("waiting", ("its plan is being made: try again in a moment",))
+        if obstacles := _obstacles(effect):
+            return MergeOutcome("refused", obstacles)
+        live = await ask(read_record, self.at.loop.context)
+        by_person = live is None or live.review.get("agents") != "merge"
+        if by_person or not self.at.may(Permission.MERGE):
+            await self.at.note("merge proposal", f"#{number}", "refused")
+            who = "a person" if by_person else "a maintainer"
+            return MergeOutcome("waiting", (f"{who}, who merges it: {pull.url}",))
+        await self.at.require(Permission.MERGE)
+        try:
+            commit = await self.forge.merge(number, pull.head)
+        except ForgeConflict as error:
+            await self.at.note("merge proposal", f"#{number}", "refused")
+            return MergeOutcome("waiting", (error.message,))
+        await self.at.note("merge proposal", f"#{number}")
+        self.at.control.status.poll(self.at.project)
+        return MergeOutcome("merged", (), commit)
+
+    async def _trailer(self) -> str:
+        """Return the line that names the user of the agent.
+
+        Raises:
+            ToolError: reviews on the forge decide, and the user is not known there.
+        """
+        caller = self.at.caller
+        people, providers = self.at.control.book.people, self.at.control.settings.access.providers
+        names = (each.name for each in providers if each.issuer == self.forge.url)
+        if subject := await ask(people.find_subject, caller.email, next(names, "")):
+            return f"{TRAILER}: {await self.forge.login_of(subject)}"
+        live = await ask(read_record, self.at.loop.context)
+        if live is not None and live.review.get("source") == "forge":
+            raise ToolError(
+                f"{caller.email} is not known on the forge, so their own approval would count",
+                hint="the user signs in to this server by the forge once, then try again",
+            )
+        return f"Proposed by an agent of {caller.name or caller.email}."
+
+    async def _describe(self, pull: PullRequest) -> PullRequestDetail:
+        if pull.state == "open":
+            await self.pulls.changed.wait(
+                lambda: self.pulls.find_effect(pull.number, pull.head) is not None, CHECK_SECONDS
+            )
+        effect = self.pulls.find_effect(pull.number, pull.head)
+        status = self.pulls.find(pull.number)
+        tests = effect.tests if effect is not None else None
+        found = (*effect.diagnostics, *(tests.diagnostics if tests else ())) if effect else ()
+        return PullRequestDetail(
+            number=pull.number, url=pull.url, title=pull.title, description=pull.body,
+            author=pull.author, draft=pull.branch, state=pull.state, head=pull.head,
+            result=pull.merged, preview=status.preview if status is not None else "",
+            obstacles=_obstacles(effect) if effect is not None and pull.state == "open" else (),
+            waits=pull.state == "open", summary=status.plan if status is not None else "",
+            tests=tests.summary if tests is not None else "",
+            diagnostics=serialize_diagnostics(found[:MOST_FOUND]), ready=not pull.is_draft,
+        )  # fmt: skip
+
+
+def _obstacles(effect: PullEffect) -> tuple[str, ...]:
+    """Return why a merge would not go live."""
+    reasons = [effect.problem] if effect.problem else []
+    if effect.conflicts:
+        reasons.append(f"it conflicts in {', '.join(effect.conflicts[:5])}")
+    if effect.errors:
+        reasons.append("it has errors")
+    if effect.is_gated and effect.tests is not None and effect.tests.blocks_merge:
+        reasons.append(effect.tests.summary)
+    return (*reasons, *effect.refused)

@@ -1,0 +1,1 @@
+"""The pull requests of a hosted repository: their checks, plans, previews and comments."""

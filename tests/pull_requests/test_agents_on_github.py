@@ -1,0 +1,140 @@
+"""Agents whose project is on GitHub: drafts are pushed there, and proposed and merged there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.support.agents_at_server import House
+from tests.support.github.server import GitHubServer
+from tests.support.github.world import push
+from tests.support.on_github import FILE
+from tests.support.patience import wait_for
+from tests.support.served import git
+from tests.support.small_project import FILES, hello
+
+TITLE = {"title": "Say two", "body": "Because of the price."}
+MERGING = {"project.yaml": FILES["project.yaml"] + "review: { agents: merge }\n"}
+
+
+class Shop(House):
+    """A server within this process; `github` is the other side."""
+
+    def __init__(self, folder: Path, github: GitHubServer) -> None:
+        self.github = github
+        super().__init__(folder, FILE.format(url=github.clone_url(), forge=github.url))
+
+    def tip(self, branch: str) -> str:
+        """Return the commit of a branch on GitHub; empty without it."""
+        path = self.github.world.repo.path
+        return git(path, "for-each-ref", "--format=%(objectname)", f"refs/heads/{branch}").strip()
+
+    def commit(self, draft: str, number: int, *, base: str = "") -> str:
+        """Let an agent change what `/hello` answers; return the commit."""
+        return self.agent().change(draft, says(number), base=base)
+
+
+def says(number: int) -> dict[str, Any]:
+    """Return the change after which `/hello` answers a version."""
+    value = {"text": "${ env.GREETING }", "version": number}
+    body = {"steps": [{"return": {"value": value}}]}
+    return {"op": "put", "ref": "function/hello", "body": body}
+
+
+@pytest.fixture
+def shop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> Iterator[Shop]:
+    """A server whose project is on GitHub; its parameter are files of the project."""
+    with GitHubServer(tmp_path / "github") as github:
+        push(github.world.repo, "main", {**FILES, **getattr(request, "param", {})})
+        monkeypatch.setenv("SHOP_FORGE_TOKEN", github.world.add_token("bbops-bot"))
+        (tmp_path / "server").mkdir()
+        with Shop(tmp_path / "server", github) as shop:
+            yield shop
+
+
+def test_a_change_is_pushed_with_its_user_as_the_author(shop: Shop) -> None:
+    commit = shop.commit("agent/two", 2)
+    assert shop.tip("agent/two") == commit
+    path = shop.github.world.repo.path
+    author = git(path, "log", "-1", "--format=%ae", commit).strip()
+    assert author == "developer@example.com"
+    second = shop.commit("agent/two", 3, base="agent/two")
+    assert shop.tip("agent/two") == second
+
+
+def test_the_bot_opens_the_pull_request_once_and_names_the_user(shop: Shop) -> None:
+    shop.commit("agent/two", 2)
+    opened = shop.agent().call("apply_pull_request", draft="agent/two", **TITLE)
+    again = shop.agent().call("apply_pull_request", draft="agent/two", **TITLE)
+    (pull,) = shop.github.world.pulls
+    assert opened["number"] == again["number"] == pull.number
+    assert pull.author == "bbops-bot"
+    assert "Proposed by an agent of developer" in pull.body
+    assert opened["obstacles"] == []
+    assert opened["preview"].endswith("/~drafts/agent-two-" + opened["preview"].split("-")[-1])
+
+
+def test_a_person_merges_unless_the_project_lets_agents(shop: Shop) -> None:
+    shop.commit("agent/two", 2)
+    opened = shop.agent().call("apply_pull_request", draft="agent/two", **TITLE)
+    asked = {"number": opened["number"], "head": opened["head"]}
+    outcome = shop.agent("maintainer").call("publish_request", **asked)
+    assert outcome["state"] == "waiting"
+    assert "a person, who merges it" in outcome["waitingFor"][0]
+    assert shop.github.world.pulls[0].state == "open"
+
+
+@pytest.mark.parametrize("shop", [MERGING], indirect=True)
+def test_the_rules_of_the_forge_hold_for_agents(shop: Shop) -> None:
+    rules = shop.github.world.repo.rules
+    rules.approvals = 1
+    shop.commit("agent/two", 2)
+    opened = shop.agent().call("apply_pull_request", draft="agent/two", **TITLE)
+    asked = {"number": opened["number"], "head": opened["head"]}
+    maintainer = shop.agent("maintainer")
+    outcome = maintainer.call("publish_request", **asked)
+    assert outcome["state"] == "waiting"
+    assert "approving review" in outcome["waitingFor"][0]
+    assert shop.agent().call("publish_request", **asked)["state"] == "waiting"
+    shop.github.world.repo.roles["bob"] = "write"
+    shop.github.world.review(opened["number"], "bob")
+    outcome = maintainer.call("publish_request", **asked)
+    assert outcome["state"] == "merged"
+    assert outcome["commit"] == shop.tip("main")
+    wait_for(lambda: shop.api.get("/hello").json()["version"] == 2)
+
+
+def test_a_branch_that_moved_is_not_overwritten(shop: Shop) -> None:
+    shop.commit("agent/two", 2)
+    plan = shop.agent().call(
+        "preview_changes", draft="agent/two",
+        changes=[says(3)],
+    )["plan"]  # fmt: skip
+    moved = push(shop.github.world.repo, "agent/two", hello(9))
+    refused = shop.agent().refused("apply_changes", draft="agent/two", plan=plan, message="Three")
+    assert "preview the same changes again" in refused.hint
+    assert shop.tip("agent/two") == moved
+
+
+def test_the_live_branch_is_not_pushed_to(shop: Shop) -> None:
+    main = shop.tip("main")
+    plan = shop.agent().call(
+        "preview_changes", draft="",
+        changes=[says(3)],
+    )["plan"]  # fmt: skip
+    refused = shop.agent().refused("apply_changes", draft="main", plan=plan, message="Three")
+    assert "is live" in refused.message
+    assert shop.tip("main") == main
+
+
+def test_a_viewer_changes_nothing(shop: Shop) -> None:
+    refused = shop.agent("viewer").refused(
+        "apply_pull_request", draft="agent/two", title="x", body=""
+    )
+    assert "you may not propose a change" in refused.message
+    assert shop.github.world.pulls == []

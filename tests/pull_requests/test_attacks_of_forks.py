@@ -1,0 +1,103 @@
+"""Attacks by a pull request from a fork, whose author has no right in the repository."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.github.facts import Comment, Pull
+from tests.support.on_github import OnGitHub
+from tests.support.patience import wait_for
+from tests.support.served import git
+from tests.support.small_project import FILES, hello
+
+VALUE = "the-secret-of-this-server-4711"
+NAMES = itertools.count(1)
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnGitHub]:
+    """A server whose project is on GitHub, with a secret value."""
+    server = OnGitHub(tmp_path_factory.mktemp("shop"))
+    done = server.bbops("env", "set", "SECRET", "--project", "shop", stdin=VALUE)
+    assert done.returncode == 0, done.stderr
+    yield server
+    server.stop()
+
+
+def attack(shop: OnGitHub, files: dict[str, str], branch: str = "") -> Pull:
+    """Open the pull request of a stranger."""
+    name = branch or f"patch-{next(NAMES)}"
+    return shop.propose(name, files, home=shop.world.fork("mallory"), who="mallory")
+
+
+def comment_on(shop: OnGitHub, pull: Pull) -> str:
+    """Return the server's comment once it is about the head."""
+    wait_for(lambda: len(shop.statuses(pull.head)) == 2)
+    (found,) = wait_for(lambda: [
+        comment.body for comment in shop.world.comments
+        if comment.number == pull.number and comment.who == "bbops-bot"
+    ])  # fmt: skip
+    return found
+
+
+def test_values_of_the_server_are_in_no_comment_and_no_status(shop: OnGitHub) -> None:
+    text = FILES["functions/hello.yaml"].replace("env.GREETING", "env.SECRET")
+    pull = attack(shop, {"functions/hello.yaml": text})
+    assert VALUE not in comment_on(shop, pull)
+    statuses = [status for status in shop.world.statuses if status.commit == pull.head]
+    assert all(VALUE not in status.description for status in statuses)
+
+
+def test_the_marker_in_a_comment_of_a_stranger_means_nothing(shop: OnGitHub) -> None:
+    pull = attack(shop, hello(2))
+    fake = Comment(shop.world.new_id(), pull.number, "mallory", "<!-- bbops: shop -->\nApproved!")
+    shop.world.comments.append(fake)
+    shop.push(pull.branch, hello(3), pull.home)
+    assert f"`{pull.head[:12]}`" in wait_for(lambda: comment_on(shop, pull))
+    assert fake.body == "<!-- bbops: shop -->\nApproved!"
+
+
+def test_markup_and_commands_in_names_reach_no_page_and_no_shell(shop: OnGitHub) -> None:
+    branch = "x<b>y</b>-$(touch${IFS}pwned)`id`&;'\""
+    pull = attack(shop, hello(2), branch)
+    pull.title = "<script>alert(1)</script> ![x](https://evil.example/pixel) @everyone"
+    text = comment_on(shop, pull)
+    assert "<b>" not in text
+    assert "evil.example" not in text
+    assert not [*shop.folder.rglob("pwned")]
+    page = shop.control.get("/projects/shop/proposals", headers={"accept": "text/html"}).text
+    assert "<script>alert(1)" not in page
+    assert "<b>y</b>" not in page
+
+
+def test_many_errors_fit_into_one_comment(shop: OnGitHub) -> None:
+    files = {f"functions/bad{number}.yaml": "steps:\n  - nothing: 1\n" for number in range(400)}
+    pull = attack(shop, files)
+    text = comment_on(shop, pull)
+    assert len(text) < 65_536
+    assert "400 errors" in text
+    shop.world.close(pull.number)
+
+
+def test_a_changed_workflow_runs_nowhere(shop: OnGitHub) -> None:
+    workflow = "on: pull_request_target\njobs: { x: { steps: [{ run: env }] } }\n"
+    pull = attack(shop, {".github/workflows/bbops.yml": workflow, **hello(2)})
+    comment_on(shop, pull)
+    assert shop.version() == 1
+
+
+def test_objects_of_a_fork_stay_out_of_the_mirror(shop: OnGitHub) -> None:
+    pull = attack(shop, hello(2))
+    comment_on(shop, pull)
+    state = shop.state / "projects" / "shop"
+    assert git(state / "pull-heads", "cat-file", "-t", pull.head) == "commit"
+    with pytest.raises(Exception, match="cat-file"):
+        git(state / "mirror", "cat-file", "-t", pull.head)
+
+
+def test_nothing_of_all_this_went_live(shop: OnGitHub) -> None:
+    assert shop.version() == 1
+    assert not any(shop.deployed(f"preview/{pull.number}") for pull in shop.world.pulls)

@@ -1,0 +1,56 @@
+"""The number of requests to the forge: six for an update, none while nothing changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.github.facts import Pull
+from tests.support.on_github import OnGitHub
+from tests.support.patience import wait_for
+from tests.support.small_project import hello
+
+MOST = 6
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[OnGitHub]:
+    """A server whose project is on GitHub, and which polls its branches all the time."""
+    server = OnGitHub(tmp_path, poll_seconds="0.2")
+    wait_for(lambda: server.world.releases and server.github.paths()[-1].endswith("/releases"))
+    yield server
+    server.stop()
+
+
+def test_an_update_takes_six_requests_and_silence_none(shop: OnGitHub) -> None:
+    with shop.github.counted() as opened:
+        pull = shop.propose("greeting", hello(2))
+        wait_for(lambda: is_deployed(shop, pull))
+    assert len(opened) <= MOST, opened
+
+    with shop.github.counted() as silent:
+        before = shop.world.fetches
+        wait_for(lambda: shop.world.fetches >= before + 6)
+    assert silent == []
+
+    with shop.github.counted() as updated:
+        shop.push("greeting", hello(3))
+        wait_for(lambda: is_deployed(shop, pull))
+    assert len(updated) <= MOST, updated
+    assert len(shop.comments(pull)) == 1
+
+
+def test_a_branch_without_a_pull_request_costs_one_list(shop: OnGitHub) -> None:
+    with shop.github.counted() as listed:
+        shop.push("greeting", hello(2))
+        before = shop.world.fetches
+        wait_for(lambda: shop.world.fetches >= before + 6)
+    assert len(listed) <= 1, listed
+
+
+def is_deployed(shop: OnGitHub, pull: Pull) -> bool:
+    """Return whether the last request has deployed the preview of a head."""
+    is_active = shop.deployed("preview/1").get(pull.head) == "success"
+    return is_active and shop.github.paths()[-1].endswith("/statuses")

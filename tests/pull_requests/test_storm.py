@@ -1,0 +1,181 @@
+"""Random events on both sides of a forge: in the end every pull request is as it should be."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.support.github.facts import Pull
+from tests.support.github.world import Refused
+from tests.support.on_github import BROKEN, OnGitHub
+from tests.support.patience import wait_for
+from tests.support.small_project import hello
+
+EVENTS = int(os.environ.get("BBOPS_FORGE_EVENTS", "300"))
+SEED = int(os.environ.get("BBOPS_FORGE_SEED", "40"))
+STATUSES = (401, 403, 404, 409, 422, 429, 500, 502, 503, 0)
+
+
+class Storm:
+    """Random events, each of which may be refused."""
+
+    def __init__(self, shop: OnGitHub, seed: int) -> None:
+        self.shop, self.world, self.random = shop, shop.world, random.Random(seed)
+        self.contents: dict[str, int] = {}
+        self.number = 1
+
+    @property
+    def open(self) -> list[Pull]:
+        """The open pull requests."""
+        return [pull for pull in self.world.pulls if pull.state == "open"]
+
+    def files(self) -> dict[str, str]:
+        """Return files that are valid, or in one of four cases are not."""
+        self.number += 1
+        return BROKEN if self.random.random() < 0.25 else hello(self.number)
+
+    def propose(self) -> None:
+        """Open a pull request of a new branch, or of a fork."""
+        is_fork = self.random.random() < 0.3
+        home = self.world.fork("mallory") if is_fork else None
+        branch = f"topic-{self.number}"
+        self.shop.propose(branch, self.files(), home=home, who="mallory" if home else "ada")
+
+    def push(self) -> None:
+        """Push to the head of a pull request."""
+        pull = self.random.choice(self.open)
+        self.shop.push(pull.branch, self.files(), pull.home)
+
+    def force(self) -> None:
+        """Replace the head of a pull request."""
+        pull = self.random.choice(self.open)
+        self.shop.push(pull.branch, self.files(), pull.home, is_forced=True)
+
+    def merge(self) -> None:
+        """Merge a pull request whose checks succeeded."""
+        pull = self.random.choice(self.open)
+        if set(self.shop.statuses(pull.head).values()) == {"success"}:
+            method = self.random.choice(["merge", "squash", "rebase"])
+            self.world.merge(pull.number, "bob", method)
+
+    def close(self) -> None:
+        """Close a pull request."""
+        self.world.close(self.random.choice(self.open).number)
+
+    def lose(self) -> None:
+        """Lose, double, hold or release webhooks."""
+        hooks = self.world.webhooks
+        hooks.lost, hooks.doubled = self.random.randrange(3), self.random.randrange(3)
+        if hooks.is_held:
+            hooks.is_held = False
+            hooks.release(is_reversed=True)
+        else:
+            hooks.is_held = self.random.random() < 0.3
+
+    def fail(self) -> None:
+        """Let the next requests of a kind fail, before or after they have an effect."""
+        status = self.random.choice(STATUSES)
+        headers = {"retry-after": "1"} if status == 429 else {}
+        self.shop.github.faults.add(
+            self.random.choice(["GET", "POST", "PATCH", "*"]), ".*", status=status,
+            times=self.random.randrange(1, 4), is_done=self.random.random() < 0.5, headers=headers,
+        )  # fmt: skip
+
+    def forge_webhook(self) -> None:
+        """Send a webhook with a wrong signature."""
+        url = f"{self.shop.serving['control_url']}/hooks/shop"
+        headers = {"x-github-event": "push", "x-hub-signature-256": "sha256=" + "0" * 64}
+        assert httpx.post(url, content=b"{}", headers=headers, timeout=60).status_code in {401, 429}
+
+    def rename(self) -> None:
+        """Rename the repository, or name it as before."""
+        name = "acme/shop" if self.world.repo.name != "acme/shop" else "acme/store"
+        self.world.old_names.discard(name)
+        self.world.rename(name)
+
+    def expire(self) -> None:
+        """Let the token expire, or renew it."""
+        if self.shop.token in self.world.grants:
+            self.shop.grant = self.world.grants.pop(self.shop.token)
+        else:
+            self.world.grants[self.shop.token] = self.shop.grant
+
+    def kill(self) -> None:
+        """Kill the server, and start it again."""
+        self.shop.crash()
+
+    def delete_comment(self) -> None:
+        """Delete a comment of the server."""
+        if self.world.comments:
+            self.world.comments.remove(self.random.choice(self.world.comments))
+
+    def run(self, events: int) -> None:
+        """Let events happen."""
+        kinds: list[tuple[Callable[[], None], int]] = [
+            (self.propose, 12), (self.push, 20), (self.force, 8), (self.merge, 14),
+            (self.close, 5), (self.lose, 12), (self.fail, 16), (self.forge_webhook, 3),
+            (self.rename, 3), (self.expire, 3), (self.kill, 2), (self.delete_comment, 2),
+        ]  # fmt: skip
+        chosen, weights = zip(*kinds, strict=True)
+        self.propose()
+        for event in self.random.choices(chosen, weights, k=events):
+            needs_pull = event in {self.push, self.force, self.merge, self.close}
+            try:
+                (self.propose if needs_pull and not self.open else event)()
+            except Refused:
+                continue
+
+    def calm(self) -> None:
+        """End all failures; one more webhook arrives, as one would within ten minutes."""
+        self.shop.github.faults.clear()
+        self.world.grants[self.shop.token] = self.shop.grant
+        hooks = self.world.webhooks
+        hooks.lost, hooks.doubled, hooks.is_held = 0, 0, False
+        hooks.release()
+        hooks.emit("push", {"ref": "refs/heads/main"}, self.world.repo.name)
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[OnGitHub]:
+    """A server whose project is on GitHub."""
+    server = OnGitHub(tmp_path, poll_seconds="1")
+    yield server
+    server.stop()
+
+
+@pytest.mark.long
+def test_after_a_storm_everything_is_as_it_should_be(shop: OnGitHub) -> None:
+    storm = Storm(shop, SEED)
+    storm.run(EVENTS)
+    storm.calm()
+    for pull in storm.open:
+        wait_for(lambda pull=pull: len(shop.statuses(pull.head)) == 2)
+        wait_for(lambda pull=pull: is_up_to_date(shop, pull))
+        assert len(shop.comments(pull)) == 1
+    main = shop.world.main()
+    wait_for(lambda: shop.told("shop")["applied_revision"] == f"main@sha1:{main}")
+    wait_for(lambda: shop.deployed("production").get(main) == "success")
+    tags = [found.tag for found in shop.world.releases]
+    assert len(tags) == len(set(tags))
+    active = [
+        found.commit for found in shop.world.deployments
+        if found.environment == "production" and found.states
+        and found.states[-1]["state"] == "success"
+    ]  # fmt: skip
+    assert active.count(main) == 1
+
+
+def is_up_to_date(shop: OnGitHub, pull: Pull) -> bool:
+    """Return whether statuses and comment are about the head, and right."""
+    is_broken = "vars.nothing" in shop.world.read(pull.head, "functions/hello.yaml")
+    state = set(shop.statuses(pull.head).values())
+    comments = shop.comments(pull)
+    is_right = state == {"success"} or "conflict" in comments[0] if not is_broken else (
+        state == {"failure"}
+    )  # fmt: skip
+    return len(comments) == 1 and f"`{pull.head[:12]}`" in comments[0] and is_right

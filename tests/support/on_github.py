@@ -1,0 +1,115 @@
+"""A server whose project is on the stand-in for GitHub, with its webhook."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+from typing import Any
+
+from tests.support.github.facts import Hook, Pull, Repo
+from tests.support.github.server import GitHubServer
+from tests.support.github.world import push
+from tests.support.patience import wait_for
+from tests.support.several import Several
+from tests.support.small_project import FILES
+
+SECRET = "secret of the webhook"
+FILE = """
+egress: {{ allow: [127.0.0.1] }}
+projects:
+  shop:
+    repository: "{url}"
+    forge:
+      kind: github
+      url: "{forge}"
+      repository: acme/shop
+      tokenEnv: SHOP_FORGE_TOKEN
+      webhookSecretEnv: SHOP_WEBHOOK_SECRET
+"""
+BROKEN = {"functions/hello.yaml": "steps:\n  - return: { value: '${ vars.nothing }' }\n"}
+EVENTS = ("push", "pull_request", "pull_request_review", "repository")
+
+
+class OnGitHub(Several):
+    """A server of one project on GitHub; `github` is the other side."""
+
+    def __init__(
+        self, folder: Path, *, files: dict[str, str] | None = None, poll_seconds: str = "3600"
+    ) -> None:
+        self.github = GitHubServer(folder / "github")
+        self.world = self.github.world
+        self.token = self.world.add_token("bbops-bot")
+        self.world.repo.roles.update(ada="admin", bob="write")
+        push(self.world.repo, "main", {**FILES, **(files or {})})
+        self.grant = self.world.grants[self.token]
+        (folder / "server").mkdir()
+        self.folder, self.poll_seconds = folder / "server", poll_seconds
+        self.start(FILE.format(url=self.github.clone_url(), forge=self.github.url))
+        self.until("live", "shop")
+
+    def start(self, text: str = "") -> None:
+        """Start the server; its webhook is at its new address."""
+        env = {"SHOP_FORGE_TOKEN": self.token, "SHOP_WEBHOOK_SECRET": SECRET}
+        super().__init__(self.folder, text, "--poll", self.poll_seconds, env=env)
+        url = f"{self.serving['control_url']}/hooks/shop"
+        self.world.webhooks.hooks[:] = [Hook(self.world.new_id(), url, SECRET, EVENTS)]
+
+    def crash(self) -> None:
+        """Kill the server as the kernel would, and start it again."""
+        super().stop(signal.SIGKILL)
+        self.start()
+
+    def stop(self, *arguments: Any) -> int:
+        """Stop the server, then GitHub."""
+        code = super().stop(*arguments)
+        self.github.__exit__()
+        return code
+
+    # ---- what users do
+    def push(
+        self, branch: str, files: dict[str, str], home: Repo | None = None, *,
+        is_forced: bool = False,
+    ) -> str:  # fmt: skip
+        """Push files to a branch; return the commit."""
+        commit = push(home or self.world.repo, branch, files, is_forced=is_forced)
+        self.world.sync()
+        return commit
+
+    def propose(
+        self, branch: str, files: dict[str, str], *, home: Repo | None = None, who: str = "ada"
+    ) -> Pull:
+        """Push a branch and open its pull request."""
+        self.push(branch, files, home)
+        return self.world.open_pull(who, branch, f"Change {branch}", home=home)
+
+    # ---- what GitHub shows
+    def statuses(self, commit: str) -> dict[str, str]:
+        """Return the newest state of each status of a commit."""
+        return {
+            status.context: status.state for status in self.world.statuses
+            if status.commit == commit
+        }  # fmt: skip
+
+    def until_checked(self, pull: Pull, check: str, plan: str) -> None:
+        """Wait until the statuses of a pull request's head are these."""
+        expected = {"bbops/check": check, "bbops/plan": plan}
+        wait_for(lambda: self.statuses(pull.head) == expected)
+
+    def comments(self, pull: Pull) -> list[str]:
+        """Return the comments of a pull request."""
+        return [found.body for found in self.world.comments if found.number == pull.number]
+
+    def deployed(self, environment: str) -> dict[str, str]:
+        """Return the newest state of each deployed commit of an environment."""
+        return {
+            found.commit: str(found.states[-1]["state"]) if found.states else ""
+            for found in self.world.deployments if found.environment == environment
+        }  # fmt: skip
+
+    def version(self) -> int:
+        """Return the version that the live API answers."""
+        return int(self.api.get("/hello").json()["version"])
+
+    def until_live(self, version: int) -> None:
+        """Wait until the live API answers a version."""
+        wait_for(lambda: self.version() == version)
