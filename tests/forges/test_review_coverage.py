@@ -27,7 +27,7 @@ def pull(number: int, merged: str, head: str = "head", target: str = "main") -> 
 
 
 def covered(found: Coverage) -> dict[int, list[str]]:
-    return {each.pull.number: [one.commit for one in each.commits] for each in found.merged}
+    return {each.pull.number: [commit.commit for commit in each.commits] for each in found.merged}
 
 
 def test_merge_commit_and_squash_have_one_commit() -> None:

@@ -16,9 +16,10 @@ pytestmark = pytest.mark.long
 
 __all__ = ["make_gpg_key", "start"]
 
-SIGNED = "signed: { signers: .signers, keys: .keys }"
+SIGNED = "signed: { signers: .signers }"
 OF_FORGE = f"review: {{ main: proposals, source: forge, approvals: 1, {SIGNED} }}\n"
 DIRECT = f"review: {{ {SIGNED} }}\n"
+BY_KEYS = "review: { signed: { keys: .keys } }\n"
 
 
 @pytest.fixture
@@ -96,7 +97,7 @@ def test_openpgp_keys_of_a_folder_sign(
     start: Start, make_gpg_key: Callable[..., GpgKey], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     key, other = make_gpg_key("ada"), make_gpg_key("mallory")
-    project = start(DIRECT, files={".keys/ada.asc": key.public.decode()})
+    project = start(BY_KEYS, files={".keys/ada.asc": key.public.decode()})
     monkeypatch.setenv("GNUPGHOME", str(key.home))
     project.commit(hello(11), "-c", f"user.signingKey={key.fingerprint}")
     project.until_live(project.push())

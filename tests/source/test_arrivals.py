@@ -45,11 +45,11 @@ def test_arrivals_are_the_first_parent_line(
     newest = write(repository, git, "main.yaml", "m: 2\n")
     place = find_repository(repository)
     found = list_arrivals(place, base, newest, 50)
-    assert [(one.commit, one.parents) for one in found] == [
+    assert [(arrival.commit, arrival.parents) for arrival in found] == [
         (merge, (base, head)), (newest, (merge,)),
     ]  # fmt: skip
-    assert {one.author for one in found} == {"Ann"}
-    assert [one.commit for one in list_arrivals(place, base, newest, 1)] == [newest]
+    assert {arrival.author for arrival in found} == {"Ann"}
+    assert [arrival.commit for arrival in list_arrivals(place, base, newest, 1)] == [newest]
     assert list_arrivals(place, newest, base, 50) == []
 
 

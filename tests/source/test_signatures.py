@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from bbops.base.errors import GitError
 from bbops.source.git.place import find_repository
 from bbops.source.git.signatures import TrustedKeys, find_unsigned
 from tests.support.git_store import Git, clean_environment, git, repository
@@ -130,10 +129,17 @@ def test_server_without_gpg_names_the_fix(
     assert missing.hint == "install 'gnupg' on the server"
 
 
-def test_invalid_openpgp_key_is_reported(repository: Path, git: Git) -> None:
-    head = git(repository, "rev-parse", "HEAD")
-    with pytest.raises(GitError, match=r"OpenPGP key 1 of 'review\.signed' is not valid"):
-        why(repository, [head], TrustedKeys(None, (b"no key",)))
+def test_invalid_openpgp_key_is_reported(
+    repository: Path, git: Git, make_gpg_key: MakeKey, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = make_gpg_key("ada")
+    monkeypatch.setenv("GNUPGHOME", str(ada.home))
+    signed = commit(repository, git, "-c", f"user.signingKey={ada.fingerprint}")
+    place, broken = find_repository(repository), b"not a key"
+    assert find_unsigned(place, [signed], TrustedKeys(None, (broken, ada.public))) == {}
+    (missing,) = find_unsigned(place, [signed], TrustedKeys(None, (broken,))).values()
+    assert missing.why == "is signed by an OpenPGP key that does not count"
+    assert missing.hint.startswith("OpenPGP keys that are not valid: 1; ")
 
 
 def test_expired_openpgp_key_does_not_count(

@@ -25,6 +25,7 @@ START: dict[str, Any] = {
 class ForgeFolder:
     """The part of a HostedForge that reviews use."""
 
+    repository, url = "acme/shop", "https://forge.example"
     capabilities = frozenset({"teams"})
     pull_ref = "refs/pull/{number}/head"
 
@@ -67,9 +68,27 @@ class ForgeFolder:
         """Return whether a user is in a team."""
         return login in self._read("is_team_member", team, login)["teams"].get(team, ())
 
-    def bot_logins(self) -> frozenset[str]:
+    async def bot_logins(self) -> frozenset[str]:
         """Return the login of the server."""
         return frozenset({"robot"})
+
+    async def list_open(self, target: str) -> Sequence[PullRequest]:
+        """Return no open pull requests."""
+        del target
+        return ()
+
+    async def find_deployment(self, environment: str, commit: str) -> str:
+        """Return no deployment."""
+        del environment, commit
+        return ""
+
+    async def deploy(self, deployment: object, known: str = "") -> str:
+        """Take a deployment."""
+        del deployment, known
+        return "1"
+
+    async def release(self, release: object) -> None:
+        """Take a release."""
 
     async def aclose(self) -> None:
         """Do nothing: there is no connection."""

@@ -28,7 +28,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class MergedContent:
-    """The content of a branch after a merge, compared with a merge that git makes by itself.
+    """The content of a branch after a merge, compared with a merge by git alone.
 
     Attributes:
         is_clean: whether git merges the head without conflicts, with the same result.

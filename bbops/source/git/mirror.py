@@ -134,6 +134,17 @@ class Mirror:
         arguments = ("push", *options, "--", self._address.url, f"{ref}:{ref}")
         self._online(arguments, Limits(ASK_SECONDS, memory_bytes=MAX_MEMORY_BYTES))
 
+    def fetch_ref(self, ref: str) -> str:
+        """Fetch the objects of a ref that the mirror does not keep; return its commit.
+
+        Empty if the repository does not have the ref. Raises as `update`.
+        """
+        self._prepare()
+        commit = self._ask(ref).get(ref, "")
+        if commit and run(self._place, ("cat-file", "-e", f"{commit}^{{commit}}")).status:
+            self._fetch(ref)
+        return commit
+
     def push_branch(self, branch: str, commit: str, expected: str) -> None:
         """Push a commit of ours to a branch of the original.
 
@@ -205,17 +216,6 @@ class Mirror:
             raise failure(answer, arguments)
         rows = (line.partition(" ") for line in answer.output.decode().splitlines())
         return {ref: commit for commit, _, ref in rows}
-
-    def fetch_ref(self, ref: str) -> str:
-        """Fetch the objects of a ref that the mirror does not keep; return its commit.
-
-        Empty if the repository does not have the ref. Raises as `update`.
-        """
-        self._prepare()
-        commit = self._ask(ref).get(ref, "")
-        if commit and run(self._place, ("cat-file", "-e", f"{commit}^{{commit}}")).status:
-            self._fetch(ref)
-        return commit
 
     def branches(self) -> dict[str, str]:
         """Return every branch over there with its newest commit. Raises as `update`."""

@@ -65,11 +65,11 @@ def find_unsigned(
         trusted: the keys.
 
     Raises:
-        GitError: the repository cannot be read, or a key is not valid.
+        GitError: the repository cannot be read, or gpg does not respond.
     """
     if not commits:
         return {}
-    with _prepared(trusted) as (settings, variables):
+    with _prepared(trusted) as (settings, variables, invalid):
         form = "--format=%H%x00%G?%x00%an"
         options = ("--no-walk=unsorted", "--no-show-signature", "--encoding=UTF-8", form)
         arguments = ("log", *options, *commits)
@@ -78,7 +78,7 @@ def find_unsigned(
             raise failure(answer, arguments)
     rows = (line.split("\0", 2) for line in answer.output.decode(errors="replace").splitlines())
     return {
-        commit: MissingSignature(commit, author, *_explain(place, commit, state, trusted))
+        commit: MissingSignature(commit, author, *_explain(place, commit, state, trusted, invalid))
         for commit, state, author in rows
         if state != "G"
     }
@@ -90,42 +90,43 @@ def is_gpg_missing(trusted: TrustedKeys) -> bool:
 
 
 @contextmanager
-def _prepared(trusted: TrustedKeys) -> Iterator[tuple[dict[str, str], dict[str, str]]]:
-    """Provide the settings and variables of git, for a folder that only has the trusted keys."""
+def _prepared(trusted: TrustedKeys) -> Iterator[tuple[dict[str, str], dict[str, str], int]]:
+    """Provide settings and variables of git for a folder that only has the trusted keys.
+
+    The last value is the number of OpenPGP keys that are not valid.
+    """
     with tempfile.TemporaryDirectory(prefix="bbops-keys-") as folder:
         home = Path(folder)
         signers = home / "signers"
         signers.write_bytes(trusted.signers or b"")
         (home / "gpg.conf").write_text(_GPG_OPTIONS)
         program = shutil.which("gpg") if trusted.keys else None
-        if program and trusted.keys:
-            _import(program, home, trusted.keys)
+        keys = trusted.keys if program and trusted.keys else ()
+        invalid = sum(not _import(program or "", home, key) for key in keys)
         gpg = program or os.devnull
         settings = {
             "gpg.ssh.allowedSignersFile": str(signers), "gpg.ssh.program": "ssh-keygen",
             "gpg.program": gpg, "gpg.openpgp.program": gpg, "gpg.x509.program": os.devnull,
             "gpg.ssh.revocationFile": "", "gpg.minTrustLevel": "undefined",
         }  # fmt: skip
-        yield settings, {"GNUPGHOME": folder}
+        yield settings, {"GNUPGHOME": folder}, invalid
 
 
-def _import(program: str, home: Path, keys: Sequence[bytes]) -> None:
+def _import(program: str, home: Path, key: bytes) -> bool:
+    """Import an OpenPGP key, and return whether it is valid."""
     command = [program, "--batch", "--quiet", "--homedir", str(home), "--import"]
-    for number, key in enumerate(keys):
-        try:
-            done = subprocess.run(  # noqa: S603 - fixed arguments
-                command, input=key, capture_output=True, timeout=IMPORT_SECONDS, check=False
-            )
-        except (OSError, subprocess.TimeoutExpired):
-            raise GitError("gpg does not respond", hint="run 'gpg --version'") from None
-        if done.returncode:
-            raise GitError(
-                f"OpenPGP key {number + 1} of 'review.signed' is not valid",
-                hint="export it with 'gpg --armor --export'",
-            )
+    try:
+        done = subprocess.run(  # noqa: S603 - fixed arguments
+            command, input=key, capture_output=True, timeout=IMPORT_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        raise GitError("gpg does not respond", hint="run 'gpg --version'") from None
+    return done.returncode == 0
 
 
-def _explain(place: Place, commit: str, state: str, trusted: TrustedKeys) -> tuple[str, str]:
+def _explain(
+    place: Place, commit: str, state: str, trusted: TrustedKeys, invalid: int
+) -> tuple[str, str]:
     """Return why a signature does not count, with the fix if there is a special one."""
     kind = _find_kind(place, commit)
     if not kind:
@@ -136,7 +137,10 @@ def _explain(place: Place, commit: str, state: str, trusted: TrustedKeys) -> tup
         return "has an OpenPGP signature, which needs gpg", "install 'gnupg' on the server"
     if (trusted.signers if kind == "SSH" else trusted.keys) is None:
         return f"has an {kind} signature, and no {kind} key counts", ""
-    return _STATES.get(state, f"is signed by an {kind} key that does not count"), ""
+    why = _STATES.get(state, f"is signed by an {kind} key that does not count")
+    if kind == "OpenPGP" and invalid:
+        return why, f"OpenPGP keys that are not valid: {invalid}; 'gpg --armor --export' prints one"
+    return why, ""
 
 
 def _find_kind(place: Place, commit: str) -> str:

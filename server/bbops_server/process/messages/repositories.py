@@ -53,6 +53,7 @@ class FetchRef(RequestMessage[FetchedRef], frozen=True):
     mirror: str
     ref: str
     authorization: str = ""
+    """As in `Fetch`."""
 
 
 class ResolveAnswer(AnswerMessage, frozen=True):

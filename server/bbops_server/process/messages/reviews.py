@@ -16,13 +16,13 @@ class ArrivedCommit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     author: str
 
 
-class Arrivals(AnswerMessage, frozen=True):
+class ArrivedCommits(AnswerMessage, frozen=True):
     """Commits, oldest first."""
 
     commits: list[ArrivedCommit]
 
 
-class ListArrivals(RequestMessage[Arrivals], frozen=True):
+class ListArrivals(RequestMessage[ArrivedCommits], frozen=True):
     """List the commits on the first-parent line between two commits; of too many, the newest."""
 
     repository: str
@@ -48,7 +48,7 @@ class MergeAnswer(AnswerMessage, frozen=True):
 
 
 class ReadMerge(RequestMessage[MergeAnswer], frozen=True):
-    """Compare a branch after a merge with a merge that git makes by itself."""
+    """Compare a branch after a merge with the result of git alone."""
 
     repository: str
     base: str

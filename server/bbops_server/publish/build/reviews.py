@@ -9,8 +9,8 @@ from bbops.source.git.arrivals import list_arrivals, read_blob, read_merged
 from bbops.source.git.signatures import TrustedKeys, find_unsigned
 from bbops.source.git.store import Store
 from bbops_server.process.messages.reviews import (
-    Arrivals,
     ArrivedCommit,
+    ArrivedCommits,
     FindUnsigned,
     ListArrivals,
     MergeAnswer,
@@ -41,12 +41,12 @@ class ReviewHandlers:
             ReadFirstFile: self._read_first, FindUnsigned: self._find_unsigned,
         }  # fmt: skip
 
-    def _list_arrivals(self, request: ListArrivals) -> Arrivals:
+    def _list_arrivals(self, request: ListArrivals) -> ArrivedCommits:
         store = self._sources.store(request.repository, request.quarantine)
         if not store.has_commit(request.old):
-            return Arrivals([])
+            return ArrivedCommits([])
         found = list_arrivals(store.place, request.old, request.new, request.most)
-        return Arrivals([ArrivedCommit(**asdict(arrival)) for arrival in found])
+        return ArrivedCommits([ArrivedCommit(**asdict(arrival)) for arrival in found])
 
     def _read_merge(self, request: ReadMerge) -> MergeAnswer:
         place = self._sources.store(request.repository).place

@@ -96,7 +96,7 @@ class ForgeReview:
         return findings
 
     async def _find_obstacles(self, merged: MergedPull, demands: ReviewDemands) -> list[str]:
-        """Return what a pull request lacks; a wrong content makes its reviews meaningless."""
+        """Return the obstacles of a pull request; reviews count for the right content only."""
         pull = merged.pull
         head = pull.head if merged.has_head else await self._fetch_head(pull)
         if head != pull.head:

@@ -30,7 +30,7 @@ from bbops_server.publish.sources.record import read_record
 from bbops_server.publish.sources.values import BuiltRevision
 
 MAX_COMMITS: Final = 50
-"""The most commits of one publication that the forge is asked about."""
+"""The most commits of one publication; each is a request to the forge."""
 
 PLAN_SECONDS: Final = 120.0
 _SHOWN: Final = 5

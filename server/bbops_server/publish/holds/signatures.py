@@ -75,7 +75,7 @@ async def require_signatures(
 async def find_live_gap(
     new: str, repository: str, at: PublishContext, *, quarantine: str = ""
 ) -> SignatureGap | None:
-    """Return what a commit lacks to follow the live one. Arguments as `find_signature_gap`."""
+    """Return the gap of a commit behind the live one. Arguments as `find_signature_gap`."""
     old = await asyncio.to_thread(applied_commit, at)
     if old is None or old == new:
         return None

@@ -53,3 +53,8 @@ class PinnedSource:
 
     def share_tag(self, build: SupervisedChild, name: str) -> None:
         """Do nothing: drafts have no versions."""
+
+    async def fetch_ref(self, build: SupervisedChild, ref: str) -> str:
+        """Return an empty text: drafts need no review."""
+        del build, ref
+        return ""
