@@ -46,11 +46,6 @@ class PinnedSource:
         del branch
         return self
 
-    async def fetch_ref(self, build: SupervisedChild, ref: str) -> str:
-        """Return nothing: no other ref is fetched."""
-        del build, ref
-        return ""
-
     def share_tag(self, build: SupervisedChild, name: str) -> None:
         """Do nothing: drafts have no versions."""
 
