@@ -16,7 +16,7 @@ from bbops.base.diagnostics import Severity
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.commands._report import Terminal
 from bbops_server.git_http.checking import MOST_TOLD, render_found
-from bbops_server.git_http.hooks import SCRIPT, Hooks, Say, Told
+from bbops_server.git_http.hooks import SCRIPT, HookInput, Hooks, Say
 from bbops_server.git_http.refs import Rights, find_complaint, read_updates
 from bbops_server.git_http.request import Refusal, read_request
 from bbops_server.git_http.unpacking import Unpacking
@@ -176,9 +176,9 @@ async def answered(folder: Path, answer: Any, more: dict[str, str] | None = None
 
 
 def test_a_hook_says_what_it_is_told_and_decides_so(tmp_path: Path) -> None:
-    heard: list[Told] = []
+    heard: list[HookInput] = []
 
-    async def answer(told: Told, say: Say) -> bool:
+    async def answer(told: HookInput, say: Say) -> bool:
         heard.append(told)
         await say("well")
         return True
@@ -188,12 +188,12 @@ def test_a_hook_says_what_it_is_told_and_decides_so(tmp_path: Path) -> None:
     }  # fmt: skip
     assert asyncio.run(answered(tmp_path / "git", answer, more)) == (0, "well\n")
     line = f"{ONE} {TWO} refs/heads/main"
-    assert heard == [Told("pre-receive", "q", ("title=A B",), (line,))]
+    assert heard == [HookInput("pre-receive", "q", ("title=A B",), (line,))]
 
 
 @pytest.mark.parametrize("error", [ValueError("odd"), KeyError("x"), ZeroDivisionError()])
 def test_a_hook_whose_answer_fails_says_no(tmp_path: Path, error: Exception) -> None:
-    async def answer(told: Told, say: Say) -> bool:
+    async def answer(told: HookInput, say: Say) -> bool:
         raise error
 
     code, text = asyncio.run(answered(tmp_path / "git", answer))
@@ -201,14 +201,14 @@ def test_a_hook_whose_answer_fails_says_no(tmp_path: Path, error: Exception) -> 
 
 
 def test_a_hook_of_another_push_says_no(tmp_path: Path) -> None:
-    async def answer(told: Told, say: Say) -> bool:
+    async def answer(told: HookInput, say: Say) -> bool:
         return True
 
     assert asyncio.run(answered(tmp_path / "git", answer, {"BBOPS_PUSH": "other"})) == (1, "")
 
 
 def test_a_socket_in_a_deep_folder_is_made_elsewhere(tmp_path: Path) -> None:
-    async def answer(told: Told, say: Say) -> bool:
+    async def answer(told: HookInput, say: Say) -> bool:
         return True
 
     deep = tmp_path / ("a" * 100)

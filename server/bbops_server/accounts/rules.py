@@ -1,6 +1,6 @@
-"""What each role may do: the one table that every route and every token is held against.
+"""The permissions of each role: the one table that decides for every route and every token.
 
-Pure: whoever asks brings a `Caller`, as the database knew them a moment ago.
+Pure: a request brings its `Caller`, as the database knew them a moment ago.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Final, Literal
 
 
 class Role(StrEnum):
-    """What somebody is in the workspace, or in one project; each may do what those before may."""
+    """A role in the workspace, or in one project; each has the permissions of those before it."""
 
     VIEWER = "viewer"
     DEVELOPER = "developer"
@@ -21,12 +21,12 @@ class Role(StrEnum):
 
     @property
     def rank(self) -> int:
-        """How much it may: 1 to 4."""
+        """Its place from 1, with the fewest permissions, to 4."""
         return tuple(Role).index(self) + 1
 
 
 class Scope(StrEnum):
-    """What a token is for: `deploy` includes `read`, `admin` both, `git` nothing else."""
+    """The purpose of a token: `deploy` includes `read`, `admin` both, `git` nothing else."""
 
     READ = "read"
     DEPLOY = "deploy"
@@ -35,7 +35,7 @@ class Scope(StrEnum):
 
 
 class GrantScope(StrEnum):
-    """What an agent's grant is for. `project` is in every other."""
+    """The purpose of an agent's grant. `project` is in every other."""
 
     PROJECT = "project"
     DATA = "data"
@@ -53,7 +53,7 @@ INCLUDED: Final[Mapping[Scope, frozenset[Scope]]] = {
 
 
 class Permission(StrEnum):
-    """What a route lets somebody do; each names exactly one."""
+    """The right to do one thing; each route names exactly one."""
 
     BE_ANYBODY = "be anybody"
     KNOW_ONESELF = "know oneself"
@@ -100,7 +100,7 @@ class Permission(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What a permission takes.
+    """The requirements of a permission.
 
     Attributes:
         where: whose role counts; `person` takes nothing but an account.
@@ -171,8 +171,8 @@ GRANTED: Final[Mapping[GrantScope, frozenset[Permission]]] = {
     GrantScope.API: frozenset(),
     GrantScope.AI: frozenset(),
 }  # fmt: skip
-"""What an agent may do by each scope, as far as its person's role goes: never what publishes
-past a review, and nothing about people and keys."""
+"""The permissions of an agent by scope, within the role of its user: none publishes past a review,
+and none is about people and keys."""
 
 CI_PERMISSIONS: Final = frozenset({
     Permission.RECONCILE, Permission.READ_STATUS, Permission.READ_DRAFTS,
@@ -182,10 +182,10 @@ CI_PERMISSIONS: Final = frozenset({
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who asks, and by what they are known.
+    """The user of a request, and the proof of it.
 
     Attributes:
-        person: the id of their account; empty for nobody, and for the machine's own user.
+        person: the id of the account; empty without one, as for the user of this machine.
         role: in the workspace, which counts in every project of it.
         projects: roles in single projects, which only add to that.
         key: the id of the session, token or grant; `ci` is the token of a workflow.
@@ -208,11 +208,11 @@ class Caller:
 
 NOBODY: Final = Caller()
 LOCAL: Final = Caller("local", email="local", name="this machine's user", role=Role.OWNER)
-"""Who owns the server's state folder may do everything that needs no account."""
+"""The owner of the server's state folder has every permission that needs no account."""
 
 
 def may(caller: Caller, permission: Permission, project: str = "") -> bool:
-    """Return whether somebody may do something, to `project` where it is about one."""
+    """Return whether a caller has a permission, in `project` if it is about one."""
     if caller.how == "ci":
         return permission in CI_PERMISSIONS and caller.project == project
     rule = RULES[permission]
@@ -227,7 +227,7 @@ def may(caller: Caller, permission: Permission, project: str = "") -> bool:
 
 
 def role_in(caller: Caller, project: str) -> Role | None:
-    """Return somebody's role in a project: the higher of the workspace's and its own."""
+    """Return the role of a caller in a project: the higher of the workspace's and its own."""
     roles = [one for one in (caller.role, caller.projects.get(project)) if one is not None]
     return max(roles, key=lambda role: role.rank, default=None)
 

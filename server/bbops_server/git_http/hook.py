@@ -1,7 +1,7 @@
-"""What git runs for a push: asks the server, prints what it says, ends as it decides.
+"""The hook of a push: asks the server, prints its answer, and exits accordingly.
 
-A file of its own, without anything else of bbops: it starts twice a push, and that is most of what
-it takes. `_socket` alone starts in half of the time that `socket` takes.
+It imports nothing else of bbops: it starts twice a push, and the start takes most of its time.
+`_socket` starts in half of the time of `socket`.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ def ask(hook: str, options: list[str], given: bytes, tell: Callable[[bytes], obj
 
 
 def say(text: bytes) -> None:
-    """Print in the terminal of whoever pushes."""
+    """Print in the terminal of the pusher."""
     os.write(2, text)
 
 
 def receive() -> bool:
-    """Let the server do what a push to `refs/for` asks for, and tell git what became of it.
+    """Let the server handle a push to `refs/for`, and report the result to git.
 
     Source: githooks(5), proc-receive.
     """

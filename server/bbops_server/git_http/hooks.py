@@ -1,6 +1,6 @@
 """The hooks of a push: files that git runs, and the socket on which they ask this process.
 
-Nothing is written into anybody's repository: git is told by its environment where the hooks are.
+No repository is changed: git finds the hooks by its environment.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from bbops_server.git_http.request import Refusal
 
 SCRIPT: Final = Path(__file__).with_name("hook.py")
 MOST_BYTES: Final = 1 << 20
-"""Of what a hook is told: some 7,000 refs."""
+"""The limit of a hook's input: some 7,000 refs."""
 
 _LONGEST_SOCKET: Final = 100  # of 104 bytes on macOS, 108 on Linux
 _ASKING: Final = '#!/bin/sh\nexec "$BBOPS_PYTHON" -ISE "$BBOPS_HOOK" {name}\n'
@@ -35,16 +35,16 @@ _NOT_ASKED: Final = "the server could not check this push; see its log"
 _log = logging.getLogger(__name__)
 
 Say = Callable[[str], Awaitable[None]]
-"""Prints one or more lines in the terminal of whoever pushes."""
+"""Prints one or more lines in the terminal of the pusher."""
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
-    """What a hook is told: its name, and one line for each ref, `old new ref`.
+class HookInput:
+    """The input of a hook: its name, and one line for each ref, `old new ref`.
 
     Attributes:
-        quarantine: where the objects of the push are, before it is accepted.
-        options: what was given with `git push -o`.
+        quarantine: the folder of the objects of the push, before it is accepted.
+        options: the options of `git push -o`.
     """
 
     hook: str
@@ -53,7 +53,7 @@ class Told:
     lines: tuple[str, ...]
 
 
-Answer = Callable[[Told, Say], Awaitable[bool]]
+Answer = Callable[[HookInput, Say], Awaitable[bool]]
 
 
 class Hooks:
@@ -142,7 +142,7 @@ class Hooks:
         finally:
             writer.close()
 
-    async def _answer(self, answer: Answer, told: Told, writer: asyncio.StreamWriter) -> None:
+    async def _answer(self, answer: Answer, told: HookInput, writer: asyncio.StreamWriter) -> None:
         async def say(text: str) -> None:
             writer.write(text.replace("\0", "").encode(errors="replace") + b"\n")
             await writer.drain()
@@ -160,7 +160,7 @@ class Hooks:
         await writer.drain()
 
 
-async def _read(reader: asyncio.StreamReader) -> tuple[str, Told]:
+async def _read(reader: asyncio.StreamReader) -> tuple[str, HookInput]:
     data = await reader.read(MOST_BYTES)
     while not reader.at_eof() and len(data) < MOST_BYTES:
         data += await reader.read(MOST_BYTES - len(data))
@@ -168,7 +168,7 @@ async def _read(reader: asyncio.StreamReader) -> tuple[str, Told]:
         raise ValueError("a push of too many refs")
     head, *lines = data.decode(errors="replace").split("\n")
     push, hook, quarantine, *options = head.split("\0")
-    return push, Told(hook, quarantine, tuple(options), tuple(filter(None, lines)))
+    return push, HookInput(hook, quarantine, tuple(options), tuple(filter(None, lines)))
 
 
 def _write(folder: Path) -> None:

@@ -12,7 +12,7 @@ from bbops.base.render import printable
 from bbops.source.git.proposals import Wish
 from bbops_server.accounts.rules import Caller, Permission
 from bbops_server.git_http.checking import Check
-from bbops_server.git_http.hooks import Say, Told
+from bbops_server.git_http.hooks import HookInput, Say
 from bbops_server.git_http.publishing import Waiting
 from bbops_server.git_http.reach import Asking
 from bbops_server.git_http.refs import Rights, Update, read_target, read_updates
@@ -46,7 +46,7 @@ class Push:
         self._asked: tuple[Update, ...] = ()
         self._done: set[str] = set()
 
-    async def answer(self, told: Told, say: Say) -> bool:
+    async def answer(self, told: HookInput, say: Say) -> bool:
         """Answer a hook; what it does not know is a no."""
         updates = read_updates(told.lines)
         if told.hook == "pre-receive":

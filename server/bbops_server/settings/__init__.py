@@ -1,4 +1,4 @@
-"""What a server is told when it starts, and what it is told of each project."""
+"""The settings of a server, and of each project."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ WebhookEvent = Literal[
     "draft.ready", "draft.failed", "draft.gone",
 ]  # fmt: skip
 ATTEMPTED: Final[tuple[Attempted, ...]] = get_args(Attempted)
-"""What a receiver is told of that names no events."""
+"""The events of a receiver that names none."""
 
 CONTROL_HOST = "127.0.0.1"
-"""Where the control plane listens unless it is told otherwise."""
+"""The address of the control plane by default."""
 
 MAX_WORKERS = 64
 
@@ -34,13 +34,13 @@ _HERE = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}  # noqa: S104 - r
 
 @dataclass(frozen=True, slots=True)
 class Provider:
-    """Another place people sign in at.
+    """A provider of sign-in.
 
     Attributes:
         name: as it stands in addresses and beside identities.
         issuer: its address; of GitHub, that of GitHub.
         secret_env: the variable, or stored value, that holds our secret there.
-        joins_by_email: whether it may sign somebody in whose verified address it vouches for.
+        joins_by_email: whether a verified e-mail address signs in to the account with that address.
     """
 
     name: str
@@ -53,7 +53,7 @@ class Provider:
 
 @dataclass(frozen=True, slots=True)
 class Webhook:
-    """Another server that is told of events; the secret is kept as that of `Provider`."""
+    """A receiver of events; its secret is kept as the secret of a `Provider`."""
 
     url: str
     events: frozenset[WebhookEvent]
@@ -62,11 +62,11 @@ class Webhook:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """Who may come to the control plane, and how they are known.
+    """The access to the control plane.
 
     Attributes:
-        signup: whether anybody may make an account, or only who is invited.
-        proxies: whose word about a client's address is taken.
+        signup: whether every visitor may create an account, or invited users only.
+        proxies: the proxies whose headers name the client's address.
         trusts: the workflows that can publish a project.
         forges: the forges of projects.
     """
@@ -80,10 +80,10 @@ class Access:
 
 @dataclass(frozen=True, slots=True)
 class DraftSettings:
-    """How many drafts each project has, and how long they stay awake.
+    """The number of drafts, and the time they stay awake.
 
     Attributes:
-        idle_seconds: one that nobody asks for so long sleeps again; its database stays.
+        idle_seconds: a draft without requests for so long sleeps again; its database stays.
         most: the branches committed to last; others are not previewed.
         hosts: `*.preview.example.com`: each has a host of its own; empty: the host of its project.
         awake: how many of all projects have a process at a time.
@@ -125,7 +125,7 @@ class BucketSettings:
 
 @dataclass(frozen=True, slots=True)
 class FileSettings:
-    """How much each project may keep with the addon localStorage, and where.
+    """The files of the addon localStorage: the limits of each project, and their place.
 
     Attributes:
         bucket: None for the state folder.
@@ -154,7 +154,7 @@ class Settings:
     """One server's settings.
 
     A port of 0 means any free one; `main.run` puts the found one in its place. `data_shown` and
-    `control_shown` are the addresses people are told, where those are others than this machine's.
+    `control_shown` are the addresses for users, if they differ from those of this machine.
     `setup_url` creates the first account; empty when there is one. `database_url` is of PostgreSQL;
     empty where projects keep their data in files. `schema` is the name that those begin with.
     `reads_clients` is whether documents that agents' programs publish of themselves are read.
@@ -187,7 +187,7 @@ class Settings:
 
     @property
     def accounts(self) -> PostgresPlace | None:
-        """Where the book of accounts is, if it is not in the state folder.
+        """The schema of the accounts; None if they are in the state folder.
 
         No project has that schema: none has a name that begins with `-`.
         """
@@ -197,32 +197,32 @@ class Settings:
 
     @property
     def data_url(self) -> str:
-        """Where the projects' routes are reached."""
+        """The address of the projects' routes."""
         return self.data_shown or self.data_here
 
     @property
     def data_here(self) -> str:
-        """Where this machine itself reaches the projects' routes."""
+        """The address of the projects' routes on this machine."""
         return _url(_HERE.get(self.host, self.host), self.port)
 
     @property
     def control_url(self) -> str:
-        """Where the control plane is reached."""
+        """The address of the control plane."""
         return self.control_shown or self.control_here
 
     @property
     def control_here(self) -> str:
-        """Where this machine itself reaches the control plane."""
+        """The address of the control plane on this machine."""
         return _url(_HERE.get(self.control_host, self.control_host), self.control_port)
 
     @property
     def is_for_this_machine(self) -> bool:
-        """Whether nobody elsewhere is meant to reach the control plane."""
+        """Whether the control plane is for users of this machine only."""
         named = urlsplit(self.control_shown).hostname if self.control_shown else None
         return is_loopback(self.control_host) and (named is None or is_loopback(named))
 
     def url_of(self, project: ProjectSettings) -> str:
-        """Return where a project is reached, under the first of its hosts."""
+        """Return the address of a project, under the first of its hosts."""
         url = self.data_url
         if project.hosts:
             parts = urlsplit(url)

@@ -1,4 +1,4 @@
-"""Freezes: times in which nothing new goes live. Pure; what the clock says is given."""
+"""Freezes: times in which nothing new goes live. Pure; the time is an argument."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 
 _DAY: Final = timedelta(days=1)
 LONGEST: Final = timedelta(days=366)
-"""Nobody is told of an end that is further away: freezes that meet may never end."""
+"""The latest end that is shown: freezes that meet may never end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +22,7 @@ class Once:
     reason: str = ""
 
     def end_at(self, now: datetime) -> datetime | None:
-        """Return when it ends, None when it does not hold now."""
+        """Return its end; None if it does not hold now."""
         return self.ends if self.begins <= now < self.ends else None
 
 
@@ -43,7 +43,7 @@ class Weekly:
     reason: str = ""
 
     def end_at(self, now: datetime) -> datetime | None:
-        """Return when it ends, None when it does not hold now."""
+        """Return its end; None if it does not hold now."""
         today = now.astimezone(ZoneInfo(self.zone)).date()
         spans = (self._span(day) for day in (today - _DAY, today) if day.weekday() in self.days)
         return max((end for begin, end in spans if begin <= now < end), default=None)
@@ -51,8 +51,8 @@ class Weekly:
     def _span(self, day: date) -> tuple[datetime, datetime]:
         """Return the freeze that begins on a day.
 
-        A time that clocks show twice is its first at the begin, its second at the end; of one that
-        they leave out, what they show instead.
+        A time that clocks show twice is the first at the begin and the second at the end; a time
+        that they leave out is the time that they show instead.
         """
         zone, last = ZoneInfo(self.zone), day if self.ends > self.begins else day + _DAY
         begin = datetime.combine(day, self.begins, zone)
@@ -67,14 +67,14 @@ Freeze = Once | Weekly
 
 @dataclass(frozen=True, slots=True)
 class Frozen:
-    """Until when nothing new goes live, and why."""
+    """The end of the current freeze, and its reason."""
 
     until: datetime
     reason: str
 
 
 def find_frozen(freezes: Sequence[Freeze], now: datetime) -> Frozen | None:
-    """Return what holds now; freezes that meet are one. None when publications go on."""
+    """Return the current freeze; freezes that meet are one. None without one."""
     ends = list(_follow(freezes, now))
     return Frozen(ends[-1][0], ends[0][1]) if ends else None
 
