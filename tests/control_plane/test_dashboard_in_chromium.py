@@ -31,8 +31,8 @@ PANELS = (
     "/endpoints/list?tab=requests", "/endpoints/list?tab=tests", "/endpoints/list?tab=yaml",
     "/functions", "/functions/list", "/tables", "/tables/users", "/channels", "/channels/v1",
     "/values", "/addons", "/files/functions/list.yaml", "/playground", "/playground/list",
-    "/requests", "/requests/1", "/jobs", "/webhooks", "/events", "/realtime", "/drafts",
-    "/proposals", "/versions", "/frontend", "/reference", "/keys", "/pages?name=first",
+    "/requests", "/requests/1", "/requests/2", "/jobs", "/webhooks", "/events", "/realtime",
+    "/drafts", "/proposals", "/versions", "/frontend", "/reference", "/keys", "/pages?name=first",
 )  # fmt: skip
 OTHERS = ("/", "/parts", "/account", "/people", "/roles", "/workspace", "/audit")
 _OUTSIDE = """() => [...document.querySelectorAll('main *, .side *, .top *')].filter((one) => {

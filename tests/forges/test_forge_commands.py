@@ -187,7 +187,7 @@ class Browser:
     def __init__(self, process: subprocess.Popen[str]) -> None:
         self.process = process
         self.url = str(self.line()["url"])
-        page = httpx.get(self.url).raise_for_status().text
+        page = httpx.get(self.url, timeout=60).raise_for_status().text
         self.action = unescape(re.findall('action="([^"]*)"', page)[0])
         self.manifest = json.loads(unescape(re.findall('name="manifest" value="([^"]*)"', page)[0]))
 
@@ -203,7 +203,9 @@ class Browser:
 
     def come_back(self, code: str, state: str, **headers: str) -> int:
         query = {"code": code, "state": state}
-        return httpx.get(f"{self.url}created", params=query, headers=headers).status_code
+        return httpx.get(
+            f"{self.url}created", params=query, headers=headers, timeout=60
+        ).status_code
 
 
 def test_app_is_created_from_a_manifest(

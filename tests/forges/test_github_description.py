@@ -65,6 +65,7 @@ async def use(forge: GitHubForge, world: GitHubWorld, branch: str) -> None:
     await forge.close(pull.number)
     await forge.check_rights()
     await forge.bot_logins()
+    await forge.login_of("42")
     for secret in ("one", "two"):
         await forge.set_webhook("https://b.test/hooks/shop", secret)
     await forge.find_webhook("https://b.test/hooks/shop")
@@ -76,6 +77,7 @@ def test_requests_and_responses_match_the_description(
     world.repo.rules = Rules(1, [], needs_owners=True)
     world.repo.classic = Rules(0, ["bbops/check"])
     world.teams["acme/backend"] = {"ada"}
+    world.accounts[42] = "ada"
     world.repo.classic.checks = []
     token, app = client.with_token(), client.as_app()
     run(use(token, world, "first"))
@@ -85,7 +87,7 @@ def test_requests_and_responses_match_the_description(
     run(app.read_rules("main"))
     assert world.app
     world.manifests["code"] = (world.app, "private key")
-    httpx.post(f"{github.url}/api/v3/app-manifests/code/conversions")
+    httpx.post(f"{github.url}/api/v3/app-manifests/code/conversions", timeout=60)
     mistakes, seen = set[str](), set[tuple[str, str]]()
     for request in github.requests:
         assert request.template, request.path

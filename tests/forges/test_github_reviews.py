@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from bbops_server.forges.github import GitHubForge
-from bbops_server.forges.hosted import ForgeError, ForgeForbidden
+from bbops_server.forges.hosted import ForgeError, ForgeForbidden, ForgeGone
 from bbops_server.forges.on_github import reviews
 from bbops_server.forges.values import BranchRules
 from tests.support.github.connected import Client, Run
@@ -160,6 +160,16 @@ def test_members_of_a_team_are_known(world: GitHubWorld, forge: GitHubForge, run
     assert run(forge.is_team_member("@acme/backend", "bea"))
     assert not run(forge.is_team_member("acme/backend", "ada"))
     assert not run(forge.is_team_member("acme/none", "bea"))
+
+
+def test_login_is_found_by_the_id_of_sign_in(
+    world: GitHubWorld, forge: GitHubForge, run: Run
+) -> None:
+    world.accounts[42] = "ada"
+    assert run(forge.login_of("42")) == "ada"
+    for unknown in ("43", "../42"):
+        with pytest.raises(ForgeGone):
+            run(forge.login_of(unknown))
 
 
 def test_teams_need_a_right(client: Client, run: Run) -> None:

@@ -33,6 +33,8 @@ FILE_DOORS = {
     "bbops/compiler/testing/report.py",
     "bbops/compiler/testing/databases.py", "bbops/source/tree.py",
     "server/bbops_server/publish/holds/approvals.py",
+    "server/bbops_server/publish/pull_requests/fork_heads.py",
+    "server/bbops_server/publish/pull_requests/records.py",
     "server/bbops_server/publish/build/compiling.py",
     "server/bbops_server/publish/build/frontend.py",
     "server/bbops_server/publish/build/secret_search.py",

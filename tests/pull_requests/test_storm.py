@@ -10,6 +10,8 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.pull_requests.test_reviewed_on_github import RULES
+from tests.support.github.bare import is_ancestor
 from tests.support.github.facts import Pull
 from tests.support.github.world import Refused
 from tests.support.on_github import BROKEN, OnGitHub
@@ -57,11 +59,37 @@ class Storm:
         self.shop.push(pull.branch, self.files(), pull.home, is_forced=True)
 
     def merge(self) -> None:
-        """Merge a pull request whose checks succeeded."""
+        """Merge a pull request whose checks succeeded, in most cases with an approval."""
         pull = self.random.choice(self.open)
         if set(self.shop.statuses(pull.head).values()) == {"success"}:
+            if self.random.random() < 0.7:
+                self.world.review(pull.number, "bob")
             method = self.random.choice(["merge", "squash", "rebase"])
-            self.world.merge(pull.number, "bob", method)
+            self.world.merge(pull.number, "ada", method)
+
+    def require_reviewed(self) -> None:
+        """Require that an approval covers each pull request of the live commit."""
+        live = self.shop.told("shop")["applied_revision"].rpartition(":")[2]
+        for pull in self.merged:
+            if is_ancestor(self.world.repo.path, pull.merge_commit, live):
+                assert self.is_approved(pull), pull
+
+    def approve_all(self) -> None:
+        """Approve what was merged without an approval."""
+        for pull in self.merged:
+            if not self.is_approved(pull):
+                self.world.review(pull.number, "bob")
+
+    @property
+    def merged(self) -> list[Pull]:
+        """The merged pull requests."""
+        return [pull for pull in self.world.pulls if pull.merged_by]
+
+    def is_approved(self, pull: Pull) -> bool:
+        """Return whether a writer has approved the merged head."""
+        approval = ("bob", "APPROVED", pull.head)
+        found = [review for review in self.world.reviews if review.number == pull.number]
+        return approval in {(review.who, review.state, review.commit) for review in found}
 
     def close(self) -> None:
         """Close a pull request."""
@@ -143,7 +171,7 @@ class Storm:
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[OnGitHub]:
     """A server whose project is on GitHub."""
-    server = OnGitHub(tmp_path, poll_seconds="1")
+    server = OnGitHub(tmp_path, files=RULES, poll_seconds="1")
     yield server
     server.stop()
 
@@ -152,7 +180,10 @@ def shop(tmp_path: Path) -> Iterator[OnGitHub]:
 def test_after_a_storm_everything_is_as_it_should_be(shop: OnGitHub) -> None:
     storm = Storm(shop, SEED)
     storm.run(EVENTS)
+    storm.require_reviewed()
     storm.calm()
+    storm.require_reviewed()
+    storm.approve_all()
     for pull in storm.open:
         wait_for(lambda pull=pull: len(shop.statuses(pull.head)) == 2)
         wait_for(lambda pull=pull: is_up_to_date(shop, pull))

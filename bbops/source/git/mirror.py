@@ -39,9 +39,6 @@ MAX_LISTED_BYTES = 16 << 20
 HEADS: Final = ("refs/pull/*/head", "refs/merge-requests/*/head")
 """Where forges keep the heads of pull requests."""
 
-_FETCH_LIMITS: Final = Limits(
-    FETCH_SECONDS, QUIET_SECONDS, file_bytes=MAX_FILE_BYTES, memory_bytes=MAX_MEMORY_BYTES
-)
 _HEAD_LIMITS: Final = Limits(
     120.0, QUIET_SECONDS, file_bytes=256 << 20, memory_bytes=MAX_MEMORY_BYTES
 )
@@ -281,7 +278,10 @@ class Mirror:
             "--no-auto-maintenance", "--no-show-forced-updates", "--update-shallow",
         )  # fmt: skip
         arguments = ("fetch", *options, "--", self._address.url, *what)
-        self._online(arguments, limits or _FETCH_LIMITS)
+        usual = Limits(
+            FETCH_SECONDS, QUIET_SECONDS, file_bytes=MAX_FILE_BYTES, memory_bytes=MAX_MEMORY_BYTES
+        )
+        self._online(arguments, limits or usual)
 
     def _tidy(self) -> None:
         """Pack what many small fetches have left; a failure costs only space."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class ForgeStatus:
+class ForgeConnection:
     """The state of a forge.
 
     Attributes:
@@ -78,15 +78,15 @@ class ForgeStatus:
         return f"{address}, last delivery: {self.webhook.last or 'none'}"
 
 
-async def read_status(project: ForgeProject, forge: HostedForge) -> ForgeStatus:
+async def read_status(project: ForgeProject, forge: HostedForge) -> ForgeConnection:
     """Return the state of a forge, with the error if it rejects the credential."""
     try:
         rights = await forge.check_rights()
         pulls = await forge.list_open(project.branch)
         webhook = await _find_webhook(project, forge)
     except BbopsError as error:
-        return ForgeStatus(project, error=error)
-    return ForgeStatus(project, rights, webhook, forge.requests_left, len(pulls))
+        return ForgeConnection(project, error=error)
+    return ForgeConnection(project, rights, webhook, forge.requests_left, len(pulls))
 
 
 async def _find_webhook(project: ForgeProject, forge: HostedForge) -> ForgeWebhook | None:

@@ -20,7 +20,7 @@ from bbops.interfaces.cli._examples import examples
 from bbops_server.commands._env_state import find_env_state
 from bbops_server.commands._forge_projects import ForgeProject, find_bound, find_project
 from bbops_server.commands._forge_status import (
-    ForgeStatus,
+    ForgeConnection,
     describe_rights,
     read_status,
     summarize_rights,
@@ -194,11 +194,11 @@ async def _set_webhook(project: ForgeProject, store: Secrets, secret: str) -> bo
     return True
 
 
-async def _read_status(project: ForgeProject, store: Secrets) -> ForgeStatus:
+async def _read_status(project: ForgeProject, store: Secrets) -> ForgeConnection:
     try:
         forge = project.open(store)
     except BbopsError as error:
-        return ForgeStatus(project, error=error)
+        return ForgeConnection(project, error=error)
     try:
         return await read_status(project, forge)
     finally:

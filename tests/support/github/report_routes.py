@@ -21,12 +21,24 @@ MAX_BODY = 65_536
 @route("GET", "/user", "metadata: read")
 def show_user(call: Call) -> Reply:
     require(not call.grant.is_app, 403, "Resource not accessible by integration")
+    return Reply(200, _profile(call, call.grant.who))
+
+
+@route("GET", "/user/{account_id}", "metadata: read")
+def show_account(call: Call) -> Reply:
+    number = call.number("account_id")
+    login = call.world.accounts.get(number, "")
+    require(login)
+    return Reply(200, {**_profile(call, login), "id": number})
+
+
+def _profile(call: Call, login: str) -> Any:
     counts = ("followers", "following", "public_gists", "public_repos")
     texts = ("bio", "blog", "company", "email", "hireable", "location", "name")
-    return Reply(200, {
-        **call.shapes.user(call.grant.who), **dict.fromkeys(texts), **dict.fromkeys(counts, 0),
+    return {
+        **call.shapes.user(login), **dict.fromkeys(texts), **dict.fromkeys(counts, 0),
         "created_at": "2020-01-01T00:00:00Z", "updated_at": "2020-01-01T00:00:00Z",
-    })  # fmt: skip
+    }  # fmt: skip
 
 
 @route("GET", f"{REPO}/issues/{{issue_number}}/comments", "pull_requests: read")

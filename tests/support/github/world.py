@@ -46,6 +46,7 @@ class GitHubWorld:
     """One repository with its forks, users, tokens and one App.
 
     Attributes:
+        accounts: logins by the id that sign-in reports.
         clock: returns the time, which tests replace.
         old_names: former names of the repository.
         manifests: the App and its private key, by the code of its manifest.
@@ -61,6 +62,7 @@ class GitHubWorld:
         self.forks: dict[str, Repo] = {}
         self.old_names: set[str] = set()
         self.teams: dict[str, set[str]] = {}
+        self.accounts: dict[int, str] = {}
         self.grants: dict[str, Grant] = {}
         self.app: App | None = None
         self.manifests: dict[str, tuple[App, str]] = {}

@@ -13,7 +13,7 @@ from bbops_server.control_plane.ci.identity import (
     Claims,
     read_id,
     read_sha,
-    read_text,
+    text_of,
 )
 
 _JOB_WORKFLOW: Final = "job_workflow_ref"
@@ -33,16 +33,16 @@ def read(claims: Claims) -> CiIdentity:
     Raises:
         RejectedClaim: a claim is missing or malformed.
     """
-    workflow = read_text(claims, _JOB_WORKFLOW, required=False, most=500)
+    workflow = text_of(claims, _JOB_WORKFLOW, required=False, most=500)
     return CiIdentity(
-        read_text(claims, NAMES.repository, most=200),
+        text_of(claims, NAMES.repository, most=200),
         read_id(claims, NAMES.repository_id),
         read_id(claims, NAMES.owner_id),
-        read_text(claims, NAMES.ref),
-        read_text(claims, NAMES.environment, required=False),
-        workflow or read_text(claims, _WORKFLOW, required=False, most=500),
+        text_of(claims, NAMES.ref),
+        text_of(claims, NAMES.environment, required=False),
+        workflow or text_of(claims, _WORKFLOW, required=False, most=500),
         read_sha(claims, NAMES.sha),
-        read_text(claims, NAMES.run, most=100),
-        read_text(claims, NAMES.actor, most=100),
+        text_of(claims, NAMES.run, most=100),
+        text_of(claims, NAMES.actor, most=100),
         NAMES,
     )

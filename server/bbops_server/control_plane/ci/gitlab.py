@@ -17,7 +17,7 @@ from bbops_server.control_plane.ci.identity import (
     RejectedClaim,
     read_id,
     read_sha,
-    read_text,
+    text_of,
 )
 
 _REF_TYPE: Final = "ref_type"
@@ -39,31 +39,31 @@ def read(claims: Claims) -> CiIdentity:
         RejectedClaim: a claim is missing or malformed.
     """
     return CiIdentity(
-        read_text(claims, NAMES.repository, most=200),
+        text_of(claims, NAMES.repository, most=200),
         read_id(claims, NAMES.repository_id),
         read_id(claims, NAMES.owner_id),
         _read_ref(claims),
-        read_text(claims, NAMES.environment, required=False),
+        text_of(claims, NAMES.environment, required=False),
         _read_workflow(claims),
         read_sha(claims, NAMES.sha),
-        read_text(claims, NAMES.run, most=100),
-        read_text(claims, NAMES.actor, most=100),
+        text_of(claims, NAMES.run, most=100),
+        text_of(claims, NAMES.actor, most=100),
         NAMES,
     )
 
 
 def _read_ref(claims: Claims) -> str:
     """Return a full ref; `refs/merge-requests/BRANCH` for the pipeline of a merge request."""
-    if read_text(claims, _SOURCE) == _MERGE_REQUEST:
-        return _OF_MERGE_REQUEST + read_text(claims, NAMES.ref)
-    kind = read_text(claims, _REF_TYPE)
+    if text_of(claims, _SOURCE) == _MERGE_REQUEST:
+        return _OF_MERGE_REQUEST + text_of(claims, NAMES.ref)
+    kind = text_of(claims, _REF_TYPE)
     if kind not in _PREFIXES:
         raise RejectedClaim(_REF_TYPE, kind, "which must be 'branch' or 'tag'")
-    return _PREFIXES[kind] + read_text(claims, NAMES.ref)
+    return _PREFIXES[kind] + text_of(claims, NAMES.ref)
 
 
 def _read_workflow(claims: Claims) -> str:
     """Return `group/project/.gitlab-ci.yml@ref` of `host/group/project//.gitlab-ci.yml@ref`."""
-    uri = read_text(claims, NAMES.workflow, required=False, most=500)
+    uri = text_of(claims, NAMES.workflow, required=False, most=500)
     _, _, path = uri.partition("/")
     return path.replace("//", "/", 1)

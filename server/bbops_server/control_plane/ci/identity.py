@@ -89,7 +89,7 @@ class CiIdentity:
     names: ClaimNames
 
 
-def read_text(claims: Claims, name: str, *, required: bool = True, most: int = MAX_CLAIM) -> str:
+def text_of(claims: Claims, name: str, *, required: bool = True, most: int = MAX_CLAIM) -> str:
     """Return a claim of at most `most` printable characters.
 
     Raises:
@@ -104,7 +104,7 @@ def read_text(claims: Claims, name: str, *, required: bool = True, most: int = M
 
 
 def read_id(claims: Claims, name: str) -> str:
-    """Return the digits of a permanent number. Raises as `read_text`."""
+    """Return the digits of a permanent number. Raises as `text_of`."""
     value = claims.get(name)
     text = str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
     if not _ID.fullmatch(text):
@@ -113,8 +113,8 @@ def read_id(claims: Claims, name: str) -> str:
 
 
 def read_sha(claims: Claims, name: str) -> str:
-    """Return the id of a commit. Raises as `read_text`."""
-    value = read_text(claims, name)
+    """Return the id of a commit. Raises as `text_of`."""
+    value = text_of(claims, name)
     if not _SHA.fullmatch(value):
         raise RejectedClaim(name, value, "which must be the id of a commit")
     return value

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import jwt
 
-from bbops_server.control_plane.ci.identity import Claims, RejectedClaim, read_text
+from bbops_server.control_plane.ci.identity import Claims, RejectedClaim, text_of
 from bbops_server.control_plane.external_sign_in.issuers import Issuers
 
 LEEWAY_SECONDS: Final = 60
@@ -127,6 +127,6 @@ def _read_time(claims: Claims, name: str) -> float:
 def _identify(issuer: str, claims: Claims, token: str) -> str:
     """Return the token's own id, or without one a hash of its signed claims."""
     if "jti" in claims:
-        return f"jti {issuer} {read_text(claims, 'jti', most=500)}"
+        return f"jti {issuer} {text_of(claims, 'jti', most=500)}"
     payload = jwt.utils.base64url_decode(token.split(".")[1])
     return f"sha256 {issuer} {hashlib.sha256(payload).hexdigest()}"

@@ -58,7 +58,7 @@ class IssuerKeys:
         await asyncio.shield(self._fetch)
 
     async def _fetch_keys(self) -> None:
-        url = read_text(await self.read_metadata(), "jwks_uri")
+        url = text_of(await self.read_metadata(), "jwks_uri")
         if self.issuer.startswith("https:") and not url.startswith("https:"):
             raise self.http.invalid_response()
         listed = await self.http.get(url)
@@ -83,7 +83,7 @@ def _is_for_signatures(key: jwt.PyJWK) -> bool:
     return is_for_them and key.algorithm_name in ALGORITHMS
 
 
-def read_text(document: dict[str, Any], name: str) -> str:
+def text_of(document: dict[str, Any], name: str) -> str:
     """Return a text in a response of the issuer.
 
     Raises:

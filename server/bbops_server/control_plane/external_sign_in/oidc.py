@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 import jwt
 
 from bbops_server.accounts.errors import AccountError
-from bbops_server.control_plane.external_sign_in.issuer_keys import IssuerKeys, read_text
+from bbops_server.control_plane.external_sign_in.issuer_keys import IssuerKeys, text_of
 from bbops_server.control_plane.external_sign_in.pending_sign_ins import PendingSignIn
 from bbops_server.control_plane.external_sign_in.provider_http import ExternalUser, ProviderHttp
 from bbops_server.settings import Provider
@@ -38,7 +38,7 @@ class OidcSignIn:
             "state": pending.state, "nonce": pending.nonce,
             "code_challenge": pending.challenge, "code_challenge_method": "S256",
         }  # fmt: skip
-        address = read_text(metadata, "authorization_endpoint")
+        address = text_of(metadata, "authorization_endpoint")
         return f"{address}{'&' if '?' in address else '?'}{urlencode(query)}"
 
     async def finish(self, pending: PendingSignIn, code: str, redirect_uri: str) -> ExternalUser:
@@ -56,8 +56,8 @@ class OidcSignIn:
         client: tuple[str, str] | None = (self.provider.client_id, self._secret)
         if "client_secret_basic" not in methods:
             form, client = form | {"client_secret": self._secret}, None
-        answer = await self._http.post(read_text(metadata, "token_endpoint"), form, client)
-        claims = await self._verify(read_text(answer, "id_token"), pending.nonce)
+        answer = await self._http.post(text_of(metadata, "token_endpoint"), form, client)
+        claims = await self._verify(text_of(answer, "id_token"), pending.nonce)
         if "email" not in claims and "userinfo_endpoint" in metadata:
             claims = await self._add_userinfo(metadata, claims, answer)
         return _read_user(self.provider.name, claims)
@@ -70,7 +70,7 @@ class OidcSignIn:
         self, metadata: dict[str, Any], claims: dict[str, Any], answer: dict[str, Any]
     ) -> dict[str, Any]:
         userinfo = await self._http.get(
-            read_text(metadata, "userinfo_endpoint"), read_text(answer, "access_token")
+            text_of(metadata, "userinfo_endpoint"), text_of(answer, "access_token")
         )
         if not isinstance(userinfo, dict) or userinfo.get("sub") != claims["sub"]:
             raise self._http.invalid_response()

@@ -1,0 +1,80 @@
+"""`review.source: forge`: only what GitHub's users have approved goes live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.on_github import OnGitHub
+from tests.support.patience import wait_for
+from tests.support.small_project import FILES, hello
+
+RULES = {
+    "project.yaml": FILES["project.yaml"]
+    + "review: { main: proposals, approvals: 1, source: forge }\n"
+}
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> Iterator[OnGitHub]:
+    """A server whose live project demands a review on GitHub."""
+    server = OnGitHub(tmp_path, files=RULES)
+    yield server
+    server.stop()
+
+
+def until_held(shop: OnGitHub, text: str) -> None:
+    """Wait until the newest commit is held for a reason with this text."""
+    wait_for(lambda: text in str(shop.told("shop")["conditions"]))
+    assert shop.version() == 1
+
+
+@pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
+def test_an_approved_pull_request_goes_live_by_each_way_to_merge(
+    shop: OnGitHub, method: str
+) -> None:
+    pull = shop.propose("two", hello(2))
+    shop.until_checked(pull, "success", "success")
+    shop.world.review(pull.number, "bob")
+    shop.world.merge(pull.number, "ada", method)
+    shop.until_live(2)
+
+
+def test_a_push_past_the_rules_is_held(shop: OnGitHub) -> None:
+    shop.push("main", hello(2))
+    until_held(shop, "ReviewMissing")
+
+
+def test_a_head_that_changed_after_its_approval_is_held_until_it_is_approved(
+    shop: OnGitHub,
+) -> None:
+    pull = shop.propose("two", hello(5))
+    shop.world.review(pull.number, "bob")
+    shop.push("two", hello(2))
+    shop.world.merge(pull.number, "ada")
+    until_held(shop, "ReviewMissing")
+    shop.world.review(pull.number, "bob")
+    shop.until_live(2)
+
+
+def test_the_approval_of_a_stranger_does_not_count(shop: OnGitHub) -> None:
+    pull = shop.propose("two", hello(2))
+    shop.world.repo.roles["mallory"] = "read"
+    shop.world.review(pull.number, "mallory")
+    shop.world.merge(pull.number, "ada")
+    until_held(shop, "ReviewMissing")
+
+
+def test_an_outage_of_the_forge_holds_and_then_goes_on(shop: OnGitHub) -> None:
+    pull = shop.propose("two", hello(2))
+    shop.until_checked(pull, "success", "success")
+    shop.world.review(pull.number, "bob")
+    fault = shop.github.faults.add("GET", "/commits/", status=503, times=1_000)
+    shop.world.merge(pull.number, "ada")
+    wait_for(lambda: fault.times < 1_000)
+    until_held(shop, "Forge")
+    shop.github.faults.clear()
+    shop.push("other", hello(9))  # its webhook ends the pause
+    shop.until_live(2)
