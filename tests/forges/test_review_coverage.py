@@ -76,6 +76,15 @@ def test_pull_request_whose_head_was_merged_is_preferred() -> None:
     assert covered(find_coverage(commits, pulls, "main")) == {2: ["a"]}
 
 
+@pytest.mark.parametrize("merged", ["head", "other"])
+def test_merge_by_hand_is_found_by_its_head(merged: str) -> None:
+    commits = line("a", heads={"a": "head"})
+    assert covered(find_coverage(commits, {"a": [pull(1, merged)]}, "main")) == {1: ["a"]}
+    forward = line("x", "head")
+    pulls = {"x": [pull(1, merged)], "head": [pull(1, merged)]}
+    assert covered(find_coverage(forward, pulls, "main")) == {1: ["x", "head"]}
+
+
 def test_octopus_merge_is_uncovered() -> None:
     commits = [ArrivedCommit("a", ("old", "x", "y"), "", "ada")]
     assert find_coverage(commits, {"a": [pull(1, "a", "x")]}, "main").merged == ()

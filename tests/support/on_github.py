@@ -112,4 +112,7 @@ class OnGitHub(Several):
 
     def until_live(self, version: int) -> None:
         """Wait until the live API answers a version."""
-        wait_for(lambda: self.version() == version)
+        try:
+            wait_for(lambda: self.version() == version)
+        except AssertionError:
+            raise AssertionError((version, self.told("shop"))) from None

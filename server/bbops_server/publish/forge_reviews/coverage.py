@@ -63,7 +63,7 @@ def find_coverage(
         candidates = [
             MergedPull(pull, tuple(commits[_find_start(commits, end, pull, own) : end]))
             for pull in own.get(last.commit, ())
-            if pull.merged == last.commit and len(last.parents) in {1, 2}
+            if _ends_at(pull, last) and len(last.parents) in {1, 2}
         ]
         if candidates:
             merged.append(max(candidates, key=_rank))
@@ -72,6 +72,15 @@ def find_coverage(
             uncovered.append(last)
             end -= 1
     return Coverage(tuple(merged), tuple(uncovered))
+
+
+def _ends_at(pull: PullRequest, commit: ArrivedCommit) -> bool:
+    """Return whether a commit completes the merge of a pull request, also of one by hand.
+
+    After a merge by hand, a forge may name the head as the merged commit.
+    """
+    by_hand = pull.head in {commit.commit, *commit.parents[1:]}
+    return pull.merged == commit.commit or by_hand
 
 
 def _rank(candidate: MergedPull) -> tuple[bool, int, int]:
@@ -96,6 +105,6 @@ def _is_rebased(
     commit: ArrivedCommit, pull: PullRequest, own: Mapping[str, Sequence[PullRequest]]
 ) -> bool:
     found = own.get(commit.commit, ())
-    is_end = any(each.merged == commit.commit for each in found)
+    is_end = any(_ends_at(each, commit) for each in found)
     is_of_pull = any(each.number == pull.number for each in found)
     return len(commit.parents) == 1 and is_of_pull and not is_end
