@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -108,6 +109,16 @@ def test_unrelated_history_is_not_clean(repository: Path, git: Git, topic: tuple
     tree = git(repository, "rev-parse", f"{base}^{{tree}}")
     orphan = git(repository, "commit-tree", "-m", "Alone", tree)
     assert not is_clean(repository, base, orphan, base)
+
+
+def test_path_of_other_bytes_is_text(repository: Path, git: Git) -> None:
+    base = git(repository, "rev-parse", "HEAD")
+    (repository / os.fsdecode(b"caf\xe9.yaml")).write_text("x: 1\n")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-qm", "Latin-1")
+    assert read_merged(find_repository(repository), base, "HEAD", "HEAD").files == (
+        "caf\ufffd.yaml",
+    )
 
 
 def test_file_of_a_commit_is_read_up_to_a_size(repository: Path) -> None:

@@ -86,9 +86,15 @@ def _is_touched(part: Part, changed: frozenset[str] | None) -> bool:
 
 
 def list_changed(place: Place, base: str, head: str) -> tuple[str, ...] | None:
-    """Return the paths that differ between two commits; None if they are too many to list."""
+    """Return the paths that differ between two commits; None if they are too many to list.
+
+    Bytes that are not valid UTF-8 are replaced by U+FFFD.
+    """
     names = _list(place, base, head)
-    return None if names is None else tuple(filter(None, names.split("\0")))
+    if names is None:
+        return None
+    text = names.encode(errors="surrogateescape").decode(errors="replace")
+    return tuple(filter(None, text.split("\0")))
 
 
 def _find_bases(place: Place, base: str, head: str) -> Sequence[str]:
