@@ -7,20 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.on_github import OnGitHub
+from tests.support.on_github import REVIEWED, OnGitHub
 from tests.support.patience import wait_for
-from tests.support.small_project import FILES, hello
-
-RULES = {
-    "project.yaml": FILES["project.yaml"]
-    + "review: { main: proposals, approvals: 1, source: forge }\n"
-}
+from tests.support.small_project import hello
 
 
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[OnGitHub]:
     """A server whose live project demands a review on GitHub."""
-    server = OnGitHub(tmp_path, files=RULES)
+    server = OnGitHub(tmp_path, files=REVIEWED)
     yield server
     server.stop()
 

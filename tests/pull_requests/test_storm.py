@@ -10,11 +10,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.pull_requests.test_reviewed_on_github import RULES
 from tests.support.github.bare import is_ancestor
 from tests.support.github.facts import Pull
 from tests.support.github.world import Refused
-from tests.support.on_github import BROKEN, OnGitHub
+from tests.support.on_github import BROKEN, REVIEWED, OnGitHub
 from tests.support.patience import wait_for
 from tests.support.small_project import hello
 
@@ -171,7 +170,7 @@ class Storm:
 @pytest.fixture
 def shop(tmp_path: Path) -> Iterator[OnGitHub]:
     """A server whose project is on GitHub."""
-    server = OnGitHub(tmp_path, files=RULES, poll_seconds="1")
+    server = OnGitHub(tmp_path, files=REVIEWED, poll_seconds="1")
     yield server
     server.stop()
 

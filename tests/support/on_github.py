@@ -27,6 +27,12 @@ projects:
       webhookSecretEnv: SHOP_WEBHOOK_SECRET
 """
 BROKEN = {"functions/hello.yaml": "steps:\n  - return: { value: '${ vars.nothing }' }\n"}
+REVIEWED = {
+    "project.yaml": FILES["project.yaml"]
+    + "review: { main: proposals, approvals: 1, source: forge }\n"
+}
+"""The file that demands a review on GitHub."""
+
 EVENTS = ("push", "pull_request", "pull_request_review", "repository")
 
 
