@@ -6,6 +6,7 @@ from bbops_server.forges.hooks import Headers, HookProof, SignatureProof
 from bbops_server.settings.forge_binding import ForgeKind
 
 KINDS: tuple[ForgeKind, ...] = ("gitea", "forgejo")
+PULL_EVENTS = frozenset({"pull_request", "pull_request_sync"})
 EVENTS = frozenset({"push", "create", "delete", "pull_request", "pull_request_sync", "repository"})
 
 

@@ -21,6 +21,7 @@ from bbops_server.process.host.secrets import Secrets
 from bbops_server.settings.forge_binding import ForgeBinding, ForgeKind
 
 KINDS: tuple[ForgeKind, ...] = ("github",)
+PULL_EVENTS = frozenset({"pull_request", "pull_request_review"})
 EVENTS = frozenset(
     {"push", "create", "delete", "pull_request", "pull_request_review", "repository"}
 )

@@ -6,6 +6,7 @@ from bbops_server.forges.hooks import Headers, HookProof, TokenProof
 from bbops_server.settings.forge_binding import ForgeKind
 
 KINDS: tuple[ForgeKind, ...] = ("gitlab",)
+PULL_EVENTS = frozenset({"Merge Request Hook"})
 EVENTS = frozenset({"Push Hook", "Tag Push Hook", "Merge Request Hook"})
 
 

@@ -29,6 +29,9 @@ class HookScheme(Protocol):
     EVENTS: frozenset[str]
     """The events that can bring new commits, as the forge names them."""
 
+    PULL_EVENTS: frozenset[str]
+    """The events of these about pull requests."""
+
     def event_of(self, headers: Headers) -> str:
         """Return the event of a request; empty without one."""
         ...

@@ -59,9 +59,10 @@ async def receive(request: AnyRequest, name: FromPath[str]) -> HookReceipt:
     scheme = find_schemes()[hook.kind]
     await _verify(visit, hook, scheme)
     control.limits.hooks.forget(visit.network)
-    if scheme.event_of(dict(request.headers)) not in scheme.EVENTS:
+    event = scheme.event_of(dict(request.headers))
+    if event not in scheme.EVENTS:
         return HookReceipt("ignored")
-    if not control.status.poll(name):
+    if not control.status.poll(name, lists_pulls=event in scheme.PULL_EVENTS):
         raise ServiceUnavailableException("the project is starting", headers={"retry-after": "5"})
     return HookReceipt("fetching")
 

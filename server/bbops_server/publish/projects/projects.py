@@ -122,7 +122,7 @@ class ServerProjects:
         reconciler = self._find(name)
         return reconciler.reconcile(again=again) if reconciler is not None else None
 
-    def poll(self, name: str) -> bool:
+    def poll(self, name: str, *, lists_pulls: bool = True) -> bool:
         """Fetch a repository and its drafts; result as of `StatusSource.poll`."""
         reconciler, drafts = self._find(name), self.drafts(name)
         if reconciler is None:
@@ -130,7 +130,7 @@ class ServerProjects:
         reconciler.poll_now()
         if drafts is not None:
             drafts.refresh()
-        if (pulls := self.pulls(name)) is not None:
+        if lists_pulls and (pulls := self.pulls(name)) is not None:
             pulls.refresh()
         return True
 

@@ -253,8 +253,13 @@ class StatusSource(Protocol):
         """
         ...
 
-    def poll(self, name: str) -> bool:
-        """Fetch a project's repository and its drafts now; False if the project does not exist."""
+    def poll(self, name: str, *, lists_pulls: bool = True) -> bool:
+        """Fetch a project's repository and its drafts now; False if the project does not exist.
+
+        Args:
+            name: the name of the project.
+            lists_pulls: whether the list of its pull requests is read, too.
+        """
         ...
 
     def accept(self, name: str, commit: str, base: str = "") -> bool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import monotonic
@@ -55,6 +55,9 @@ LIST_SECONDS: Final = 600.0
 
 SETTLE_SECONDS: Final = 0.2
 """The time for which an update collects further events."""
+
+LATE_SECONDS: Final = 10.0
+"""The time in which the webhook of a moved branch arrives; later it counts as lost."""
 
 LEAST_PAUSE_SECONDS: Final = 1.0
 """The pause after a failure, also if an event arrives."""
@@ -181,30 +184,28 @@ class PullFollower:
 
     async def _watch(self) -> None:
         """Update after each change of the live branch or of a draft."""
-        board = self._reconciler.board
-        live: object = None
-        drafts: Mapping[str, tuple[str, str]] = {}
+        board, seen = self._reconciler.board, object()
         while True:
             changes = self._drafts.changed.next(), board.changed.next()
-            old, drafts = (
-                drafts,
-                {draft.branch: (draft.commit, draft.message) for draft in self._drafts.list()},
-            )
-            heads = {each.pull.branch: each.head for each in self._pulls if not each.pull.is_fork}
-            moved = (branch for branch, head in heads.items() if branch in old
-                     and drafts.get(branch) != old[branch]
-                     and drafts.get(branch, ("",))[0] != head)  # fmt: skip
-            if live != board.applied or any(moved):
-                live = board.applied
-                self.refresh()
-            elif drafts != old:
+            drafts = {draft.branch: (draft.commit, draft.message) for draft in self._drafts.list()}
+            current = board.applied, drafts
+            if current != seen:
+                seen = current
                 self.update()
+                asyncio.get_running_loop().call_later(LATE_SECONDS, self._check_heads)
             waits = [asyncio.create_task(change.wait()) for change in changes]
             try:
                 await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 for wait in waits:
                     wait.cancel()
+
+    def _check_heads(self) -> None:
+        """Read the list if a branch has moved and no webhook has reported that."""
+        drafts = {draft.branch: draft.commit for draft in self._drafts.list()}
+        own = (followed for followed in self._pulls if not followed.pull.is_fork)
+        if any(drafts.get(each.pull.branch, each.head) != each.head for each in own):
+            self.refresh()
 
     async def _update(self, file: PostedFile) -> None:
         self._event.clear()
