@@ -57,6 +57,7 @@ def shop(
             yield shop
 
 
+@pytest.mark.long
 def test_a_change_is_pushed_with_its_user_as_the_author(shop: Shop) -> None:
     commit = shop.commit("agent/two", 2)
     assert shop.tip("agent/two") == commit
@@ -79,6 +80,7 @@ def test_the_bot_opens_the_pull_request_once_and_names_the_user(shop: Shop) -> N
     assert opened["preview"].endswith("/~drafts/agent-two-" + opened["preview"].split("-")[-1])
 
 
+@pytest.mark.long
 def test_a_person_merges_unless_the_project_lets_agents(shop: Shop) -> None:
     shop.commit("agent/two", 2)
     opened = shop.agent().call("apply_pull_request", draft="agent/two", **TITLE)
@@ -121,6 +123,7 @@ def test_a_branch_that_moved_is_not_overwritten(shop: Shop) -> None:
     assert shop.tip("agent/two") == moved
 
 
+@pytest.mark.long
 def test_the_live_branch_is_not_pushed_to(shop: Shop) -> None:
     main = shop.tip("main")
     plan = shop.agent().call(
@@ -132,6 +135,7 @@ def test_the_live_branch_is_not_pushed_to(shop: Shop) -> None:
     assert shop.tip("main") == main
 
 
+@pytest.mark.long
 def test_a_viewer_changes_nothing(shop: Shop) -> None:
     refused = shop.agent("viewer").refused(
         "apply_pull_request", draft="agent/two", title="x", body=""

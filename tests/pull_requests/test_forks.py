@@ -43,6 +43,7 @@ def listed(shop: OnGitHub) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.long
 def test_a_fork_is_checked_and_planned_but_not_run(shop: OnGitHub) -> None:
     pull = fork(shop, 2)
     shop.until_checked(pull, "success", "success")
@@ -71,6 +72,7 @@ def test_an_allowed_commit_has_a_preview_and_the_next_one_waits_again(shop: OnGi
     assert f"is at {pull.head[:12]}, not {old[:12]}" in refused.text
 
 
+@pytest.mark.long
 def test_the_draft_of_a_fork_gets_no_rows_and_no_hosts(shop: OnGitHub) -> None:
     pull = fork(shop, 2)
     shop.until_checked(pull, "success", "success")
@@ -86,6 +88,7 @@ def test_the_draft_of_a_fork_gets_no_rows_and_no_hosts(shop: OnGitHub) -> None:
         assert "the code of a fork" in answer.text
 
 
+@pytest.mark.long
 def test_branches_of_the_repository_need_no_decision(shop: OnGitHub) -> None:
     pull = shop.propose("own", hello(2))
     shop.until_checked(pull, "success", "success")
@@ -103,6 +106,7 @@ def drafts(shop: OnGitHub) -> list[dict[str, Any]]:
     return found
 
 
+@pytest.mark.long
 def test_pages_show_the_pull_request_and_a_maintainer_allows_it(shop: OnGitHub) -> None:
     pull = fork(shop, 2)
     shop.until_checked(pull, "success", "success")

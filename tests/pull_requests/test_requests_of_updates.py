@@ -42,6 +42,7 @@ def test_an_update_takes_six_requests_and_silence_none(shop: OnGitHub) -> None:
     assert len(shop.comments(pull)) == 1
 
 
+@pytest.mark.long
 def test_a_branch_without_a_pull_request_costs_nothing(shop: OnGitHub) -> None:
     with shop.github.counted() as silent:
         shop.push("greeting", hello(2))

@@ -26,7 +26,9 @@ def until_held(shop: OnGitHub, text: str) -> None:
     assert shop.version() == 1
 
 
-@pytest.mark.parametrize("method", ["merge", "squash", "rebase"])
+@pytest.mark.parametrize("method", [
+    "merge", *(pytest.param(way, marks=pytest.mark.long) for way in ("squash", "rebase"))
+])  # fmt: skip
 def test_an_approved_pull_request_goes_live_by_each_way_to_merge(
     shop: OnGitHub, method: str
 ) -> None:
@@ -42,6 +44,7 @@ def test_a_push_past_the_rules_is_held(shop: OnGitHub) -> None:
     until_held(shop, "ReviewMissing")
 
 
+@pytest.mark.long
 def test_a_head_that_changed_after_its_approval_is_held_until_it_is_approved(
     shop: OnGitHub,
 ) -> None:
@@ -62,6 +65,7 @@ def test_the_approval_of_a_stranger_does_not_count(shop: OnGitHub) -> None:
     until_held(shop, "ReviewMissing")
 
 
+@pytest.mark.long
 def test_an_outage_of_the_forge_holds_and_then_goes_on(shop: OnGitHub) -> None:
     pull = shop.propose("two", hello(2))
     shop.until_checked(pull, "success", "success")
