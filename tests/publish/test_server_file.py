@@ -130,6 +130,16 @@ def test_numbers_of_trusts_can_come_from_the_environment() -> None:
     assert access_settings(file).trusts[0].repository_id == "123456789012"
 
 
+def test_an_issuer_is_of_one_kind() -> None:
+    one = "issuer: https://git.example.com, repositoryId: 1, ownerId: 2"
+    text = (
+        f"projects: {{ shop: {{ repository: s, ci: [{{ {one} }}] }},"
+        f" blog: {{ repository: b, pathPrefix: /b, ci: [{{ {one}, kind: gitlab }}] }} }}"
+    )
+    (found,) = load("server.yaml", text.encode(), {}).diagnostics
+    assert "both of kind 'github' and of kind 'gitlab'" in found.message
+
+
 def test_page_about_ci_shows_valid_files() -> None:
     text = (ROOT / "docs/ci.md").read_text()
     files = [block for block in re.findall(r"```yaml\n(.*?)```", text, re.DOTALL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Annotated, Any, Final
 
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
@@ -68,10 +68,30 @@ class TrustedWorkflow(Model):
     ) = None
 
 
+def check_kinds(trusted: Iterable[TrustedWorkflow]) -> None:
+    """Require one kind for each issuer, whose tokens have the names of claims of that kind.
+
+    Raises:
+        PydanticCustomError: an issuer has two.
+    """
+    kinds: dict[str, IssuerKind] = {}
+    for workflow in trusted:
+        kind = _kind_of(workflow)
+        if kinds.setdefault(workflow.issuer, kind) != kind:
+            raise wrong_value(
+                f"the issuer '{workflow.issuer}' is both of kind 'github' and of kind 'gitlab'",
+                "give it the same 'kind' in each 'ci'",
+            )
+
+
+def _kind_of(workflow: TrustedWorkflow) -> IssuerKind:
+    return workflow.kind or ("gitlab" if workflow.issuer == GITLAB else "github")
+
+
 def read_trusts(project: str, branch: str, trusted: list[TrustedWorkflow]) -> Iterator[CiTrust]:
     """Yield the trusts of a project, whose default ref is the branch that it follows."""
     for workflow in trusted:
-        kind = workflow.kind or ("gitlab" if workflow.issuer == GITLAB else "github")
+        kind = _kind_of(workflow)
         ids = str(workflow.repository_id), str(workflow.owner_id)
         ref = workflow.ref or f"refs/heads/{branch}"
         environment, path = workflow.environment or "", workflow.workflow or ""

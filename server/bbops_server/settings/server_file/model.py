@@ -25,7 +25,7 @@ from bbops.runtime.values.durations import seconds
 from bbops.source.git.address import Address, require_branch
 from bbops.source.git.series import TAG, find_tag_mistake, names_project
 from bbops_server.settings import MAX_WORKERS
-from bbops_server.settings.server_file.ci import MAX_TRUSTS, TrustedWorkflow
+from bbops_server.settings.server_file.ci import MAX_TRUSTS, TrustedWorkflow, check_kinds
 from bbops_server.settings.server_file.forge import WrittenForge, check_address
 from bbops_server.settings.server_file.freeze import CheckedFreeze
 from bbops_server.settings.server_file.url_checks import check_issuer, check_url, wrong_value
@@ -334,13 +334,14 @@ class ServerFile(Model):
     def _check_names(
         cls, projects: dict[ProjectName, ServedProject], info: ValidationInfo
     ) -> dict[ProjectName, ServedProject]:
-        """Two projects never share the names of their versions."""
+        """Require separate names of versions, and one kind for each issuer."""
         tag = info.data.get("version_tag", TAG)
         if len(projects) > 1 and not names_project(tag):
             raise wrong_value(
                 f"'versionTag: {tag}' would be the name of versions of several projects",
                 f"include '{{project}}', such as {TAG}",
             )
+        check_kinds(workflow for project in projects.values() for workflow in project.ci)
         return projects
 
 
