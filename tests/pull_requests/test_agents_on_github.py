@@ -11,7 +11,7 @@ import pytest
 from tests.support.agents_at_server import House
 from tests.support.github.server import GitHubServer
 from tests.support.github.world import push
-from tests.support.on_github import FILE
+from tests.support.on_github import FILE, TOKEN
 from tests.support.patience import wait_for
 from tests.support.served import git
 from tests.support.small_project import FILES, hello
@@ -25,7 +25,9 @@ class Shop(House):
 
     def __init__(self, folder: Path, github: GitHubServer) -> None:
         self.github = github
-        super().__init__(folder, FILE.format(url=github.clone_url(), forge=github.url))
+        super().__init__(
+            folder, FILE.format(url=github.clone_url(), forge=github.url, credential=TOKEN)
+        )
 
     def tip(self, branch: str) -> str:
         """Return the commit of a branch on GitHub; empty without it."""

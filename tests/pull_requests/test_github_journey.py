@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.on_github import BROKEN, OnGitHub
+from tests.support.on_github import APP, BROKEN, OnGitHub
 from tests.support.patience import wait_for
 from tests.support.small_project import hello
 
@@ -46,3 +46,26 @@ def test_from_a_mistake_to_a_release_and_back(shop: OnGitHub) -> None:
     shop.world.merge(2, "bob", "squash")
     shop.until_live(1)
     wait_for(lambda: shop.deployed("production").get(back.merge_commit) == "success")
+
+
+@pytest.mark.long
+def test_an_app_annotates_the_mistake_at_its_line(tmp_path: Path) -> None:
+    shop = OnGitHub(tmp_path, credential=APP)
+    try:
+        pull = shop.propose("greeting", BROKEN)
+        runs = wait_for(lambda: {
+            run.name: run for run in shop.world.runs if run.commit == pull.head and run.conclusion
+        })  # fmt: skip
+        check = wait_for(lambda: runs.get("bbops/check"))
+        assert check.conclusion == "failure"
+        (found,) = [
+            note for note in check.annotations if note["annotation_level"] == "failure"
+        ]  # fmt: skip
+        assert (found["path"], found["start_line"]) == ("functions/hello.yaml", 2)
+        assert wait_for(lambda: shop.world.comments)[0].who == "bbops-acme[bot]"
+        shop.push("greeting", hello(2))
+        shop.world.merge(1, "bob")
+        shop.until_live(2)
+        wait_for(lambda: shop.deployed("production").get(pull.merge_commit) == "success")
+    finally:
+        shop.stop()

@@ -6,6 +6,7 @@ import signal
 from pathlib import Path
 from typing import Any
 
+from tests.support.github.connected import APP_ID, KEY_ENV, install_app
 from tests.support.github.facts import Hook, Pull, Repo
 from tests.support.github.server import GitHubServer
 from tests.support.github.world import push
@@ -13,6 +14,8 @@ from tests.support.patience import wait_for
 from tests.support.several import Several
 from tests.support.small_project import FILES
 
+TOKEN = "tokenEnv: SHOP_FORGE_TOKEN"
+APP = f"app: {{ id: {APP_ID}, keyEnv: {KEY_ENV} }}"
 SECRET = "secret of the webhook"
 FILE = """
 egress: {{ allow: [127.0.0.1] }}
@@ -23,7 +26,7 @@ projects:
       kind: github
       url: "{forge}"
       repository: acme/shop
-      tokenEnv: SHOP_FORGE_TOKEN
+      {credential}
       webhookSecretEnv: SHOP_WEBHOOK_SECRET
 """
 BROKEN = {"functions/hello.yaml": "steps:\n  - return: { value: '${ vars.nothing }' }\n"}
@@ -40,8 +43,10 @@ class OnGitHub(Several):
     """A server of one project on GitHub; `github` is the other side."""
 
     def __init__(
-        self, folder: Path, *, files: dict[str, str] | None = None, poll_seconds: str = "3600"
-    ) -> None:
+        self, folder: Path, *, files: dict[str, str] | None = None, poll_seconds: str = "3600",
+        credential: str = TOKEN,
+    ) -> None:  # fmt: skip
+        """Args: `credential`: the key of `forge` with the credential, TOKEN or APP."""
         self.github = GitHubServer(folder / "github")
         self.world = self.github.world
         self.token = self.world.add_token("bbops-bot")
@@ -50,12 +55,14 @@ class OnGitHub(Several):
         self.grant = self.world.grants[self.token]
         (folder / "server").mkdir()
         self.folder, self.poll_seconds = folder / "server", poll_seconds
-        self.start(FILE.format(url=self.github.clone_url(), forge=self.github.url))
+        self.app = install_app(self.world)
+        address = {"url": self.github.clone_url(), "forge": self.github.url}
+        self.start(FILE.format(credential=credential, **address))
         self.until("live", "shop")
 
     def start(self, text: str = "") -> None:
         """Start the server; its webhook is at its new address."""
-        env = {"SHOP_FORGE_TOKEN": self.token, "SHOP_WEBHOOK_SECRET": SECRET}
+        env = {"SHOP_FORGE_TOKEN": self.token, "SHOP_WEBHOOK_SECRET": SECRET, **self.app}
         super().__init__(self.folder, text, "--poll", self.poll_seconds, env=env)
         url = f"{self.serving['control_url']}/hooks/shop"
         self.world.webhooks.hooks[:] = [Hook(self.world.new_id(), url, SECRET, EVENTS)]

@@ -7,8 +7,10 @@ import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import wraps
 from pathlib import Path
 from threading import RLock
+from typing import Concatenate, ParamSpec, TypeVar
 
 from tests.support.github import bare
 from tests.support.github.facts import (
@@ -27,11 +29,26 @@ from tests.support.github.facts import (
 from tests.support.github.webhooks import Webhooks
 from tests.support.served import git
 
+P = ParamSpec("P")
+T = TypeVar("T")
 WRITERS = ("admin", "maintain", "write")
 
 
 def system_time() -> datetime:
     return datetime.now(UTC)
+
+
+def locked(
+    method: Callable[Concatenate[GitHubWorld, P], T],
+) -> Callable[Concatenate[GitHubWorld, P], T]:
+    """Let a user's action happen between two requests, not during one."""
+
+    @wraps(method)
+    def wrapped(world: GitHubWorld, *args: P.args, **options: P.kwargs) -> T:
+        with world.lock:
+            return method(world, *args, **options)
+
+    return wrapped
 
 
 class Refused(Exception):
@@ -140,6 +157,7 @@ class GitHubWorld:
         """Return the role of a user; `none` for a stranger."""
         return self.repo.roles.get(login, "none")
 
+    @locked
     def open_pull(
         self, author: str, branch: str, title: str = "Change", *, target: str = "main",
         body: str = "", home: Repo | None = None, is_draft: bool = False,
@@ -164,6 +182,7 @@ class GitHubWorld:
         self._emit_pull(pull, "opened")
         return pull
 
+    @locked
     def review(self, number: int, who: str, state: str = "APPROVED") -> Review:
         """Add a review of the current head. Raises: Refused: an author approves own work."""
         pull = self.find_pull(number)
@@ -174,6 +193,7 @@ class GitHubWorld:
         self.webhooks.emit("pull_request_review", {"action": "submitted"}, self.repo.name)
         return review
 
+    @locked
     def close(self, number: int) -> None:
         """Close a pull request without a merge."""
         pull = self.find_pull(number)
@@ -181,6 +201,7 @@ class GitHubWorld:
             pull.state = "closed"
             self._emit_pull(pull, "closed")
 
+    @locked
     def merge(self, number: int, who: str, method: str = "merge", head: str = "") -> str:
         """Merge a pull request by the rules; return the commit. Raises: Refused: they block it."""
         pull = self.find_pull(number)
