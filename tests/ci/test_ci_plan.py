@@ -413,9 +413,12 @@ def test_markdown_goes_to_a_file(proposed: Forge, tmp_path: Path) -> None:
 def test_invalid_project_exits_with_1_and_its_errors(forge: Forge, tmp_path: Path) -> None:
     forge.branch("topic")
     forge.commit({USERS: "method: GET\n"})
-    done = pull_request_job(tmp_path / "job", forge, "topic").run("plan")
+    job = pull_request_job(tmp_path / "job", forge, "topic")
+    done = job.run("plan")
     assert done.exit_code == 1
     assert "has errors, so nothing can be compared:" in done.stderr
+    assert "has errors, so nothing can be compared" in job.summary.partition("\n")[0]
+    assert f"`{USERS}:1`" in job.summary
     assert f"{USERS}:1:1: error: 'path' is missing [missing-key]" in done.stderr
     assert read_commands(done.stderr) == []
 

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Final
 
 from bbops.base.diagnostics import Diagnostic, has_errors
 from bbops.base.errors import GitError, ProjectError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.base.render import plural, printable, render
 from bbops.compiler.check import Cache, CheckedProject, validate
 from bbops.interfaces.ci.comparing import ChangeSides, JobCheckout, compare_change
 from bbops.interfaces.ci.names import project_name
 from bbops.interfaces.ci.report import render_section
+from bbops.interfaces.ci.results import ReportSection
 from bbops.interfaces.ci.run import CiRun
+from bbops.interfaces.ci.sections.check import MAX_FINDINGS, CheckReport
+from bbops.interfaces.ci.sections.check import render as render_check
 from bbops.interfaces.ci.sections.plan import NEW, PlanReport, make_section
 from bbops.review.plan.document import Document, describe
 from bbops.review.plan.plan import Plan, plan
@@ -36,6 +41,17 @@ def describe_errors(error: InvalidRevision) -> str:
     """Return the errors of a project as text, with its revision."""
     head = f"{revision(error.revision)} has errors, so nothing can be compared:"
     return "\n".join([printable(head), render(error.diagnostics, "text")])
+
+
+def render_markdown_errors(error: InvalidRevision, project: str) -> str:
+    """Return the errors of a project as Markdown for the summary of the step."""
+    found = tuple(map(JsonDiagnostic.of, error.diagnostics[:MAX_FINDINGS]))
+    errors = sum(each.severity == "error" for each in error.diagnostics)
+    warnings = len(error.diagnostics) - errors
+    report = CheckReport(1, project, "", 0, errors, warnings, 0, None, 0, found)
+    headline = f"{revision(error.revision)} has errors, so nothing can be compared"
+    section = ReportSection("Plan", 2, False, headline, project, "", partial(render_check, report))  # noqa: FBT003
+    return render_section(section, _ROWS) + "\n"
 
 
 SEVERITIES: Final[dict[str, Callable[[Plan], int]]] = {

@@ -175,13 +175,15 @@ def plan(
     from bbops.interfaces.ci import plan as work  # noqa: PLC0415 - after --help
     from bbops.interfaces.ci.comparing import open_checkout  # noqa: PLC0415
     from bbops.interfaces.ci.files import write_file  # noqa: PLC0415
-    from bbops.interfaces.ci.reporting import guard_text  # noqa: PLC0415
+    from bbops.interfaces.ci.names import project_name  # noqa: PLC0415
+    from bbops.interfaces.ci.reporting import guard_text, write_summary  # noqa: PLC0415
 
     run, checkout = read_job(base=base, commit=commit), open_checkout(folder)
     try:
         report = work.make_plan(run, checkout, base=base, commit=commit)
     except work.InvalidRevision as error:
         click.echo(guard_text(run, work.describe_errors(error)), err=True)
+        write_summary(run, work.render_markdown_errors(error, project_name(folder)))
         return 1
     if markdown is not None:
         write_file(markdown, work.render_markdown_report(report).encode())
