@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from bbops.source.git.command import run
+from bbops.base.errors import GitError
+from bbops.source.git.command import failure, run
 from bbops.source.git.comparing import compare
+from bbops.source.git.environment import Limits
 from bbops.source.git.parts import Part
 from bbops.source.git.place import Place
 
@@ -89,6 +91,24 @@ def list_changed(place: Place, base: str, head: str) -> tuple[str, ...] | None:
     """Return the paths that differ between two commits; None if they are too many to list."""
     names = _list(place, base, head)
     return None if names is None else tuple(filter(None, names.split("\0")))
+
+
+def require_listable(place: Place, commit: str) -> None:
+    """Accept a commit whose paths can be listed: a few trees can name billions of files.
+
+    Raises:
+        GitError: it has too many files.
+    """
+    # -t lists folders too: a tree of empty folders would print nothing and never end
+    arguments = ("ls-tree", "-r", "-t", "-z", "--name-only", "--full-tree", commit)
+    answer = run(place, arguments, limits=Limits(output_bytes=MOST_NAMES_BYTES))
+    if len(answer.output) > MOST_NAMES_BYTES:
+        raise GitError(
+            f"commit '{commit[:12]}' has too many files: their paths are more than"
+            f" {MOST_NAMES_BYTES >> 20} MiB"
+        )
+    if answer.status or answer.ended:
+        raise failure(answer, arguments)
 
 
 def _find_bases(place: Place, base: str, head: str) -> Sequence[str]:
