@@ -6,10 +6,13 @@ import asyncio
 import threading
 from pathlib import Path
 
+import msgspec
 import pytest
 
-from bbops.base.host import HttpResponse
+from bbops.base.host import HttpRequest, HttpResponse
+from bbops_server.forges.api import decode
 from bbops_server.forges.api_cache import ResponseCache
+from bbops_server.forges.api_errors import make_error
 from bbops_server.forges.github import GitHubForge
 from bbops_server.forges.hosted import (
     ForgeAway,
@@ -18,6 +21,7 @@ from bbops_server.forges.hosted import (
     ForgeForbidden,
     ForgeGone,
 )
+from bbops_server.forges.on_github.shapes import GitHubPull
 from bbops_server.forges.values import NewPullRequest
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.secrets import Secrets
@@ -57,6 +61,40 @@ def test_write_is_never_repeated(
         run(forge.open(WISH))
     assert caught.value.is_sent
     assert len(github.requests) == len(world.pulls) == 1
+
+
+@pytest.mark.parametrize("header", ["location", "link"])
+def test_invalid_addresses_of_a_forge_are_errors_of_the_forge(
+    github: GitHubServer, forge: GitHubForge, header: str, run: Run
+) -> None:
+    is_link = header == "link"
+    value = '<http://[>; rel="next"' if is_link else "http://["
+    github.faults.add(
+        "GET", "/pulls", status=200 if is_link else 302, headers={header: value}, value=[]
+    )
+    if is_link:
+        assert run(forge.list_open("main")) == []
+        return
+    with pytest.raises(ForgeError, match="redirects to another server"):
+        run(forge.list_open("main"))
+
+
+def test_deeply_nested_answers_are_errors_of_the_forge() -> None:
+    nested = b'{"message": %s' % (b"[" * 200_000)
+    with pytest.raises(ForgeError, match="unknown form"):
+        decode(HttpResponse(200, {}, nested), GitHubPull)
+    request = HttpRequest("GET", "https://github.com/x", {}, b"", 1.0)
+    assert make_error(request, HttpResponse(403, {}, nested), "").message.endswith("with 403")
+
+
+def test_the_page_of_a_pull_request_is_a_web_page() -> None:
+    end = {"ref": "main", "sha": "0" * 40}
+    pull = {"number": 1, "title": "x", "state": "open", "head": end, "base": end}
+    values = [
+        msgspec.convert({**pull, "html_url": url}, GitHubPull).value().url
+        for url in ("javascript:alert(1)", "https://github.com/acme/shop/pull/1")
+    ]
+    assert values == ["", "https://github.com/acme/shop/pull/1"]
 
 
 def test_unreachable_forge_is_away(client: Client, run: Run) -> None:

@@ -98,6 +98,23 @@ def test_objects_of_a_fork_stay_out_of_the_mirror(shop: OnGitHub) -> None:
         git(state / "mirror", "cat-file", "-t", pull.head)
 
 
+@pytest.mark.long
+def test_many_files_delay_no_publication_and_no_other_pull_request(shop: OnGitHub) -> None:
+    own = shop.propose("own", hello(4))
+    shop.until_checked(own, "success", "success")
+    steps = "".join(f"  - set: {{ v{number}: '${{ 1 + 2 * 3 }}' }}\n" for number in range(60))
+    files = {f"functions/f{number}.yaml": f"steps:\n{steps}" for number in range(2_000)}
+    pull = attack(shop, files)
+    wait_for(lambda: any(each["number"] == pull.number for each in shop.control.get(
+        "/api/projects/shop/pulls"
+    ).json()["pulls"]))  # fmt: skip
+    shop.push("main", {"functions/other.yaml": FILES["functions/hello.yaml"]})
+    wait_for(lambda: shop.status()["revision"].endswith(shop.world.main()))
+    assert not shop.statuses(pull.head)
+    shop.world.close(pull.number)
+    shop.world.close(own.number)
+
+
 def test_nothing_of_all_this_went_live(shop: OnGitHub) -> None:
     assert shop.version() == 1
     assert not any(shop.deployed(f"preview/{pull.number}") for pull in shop.world.pulls)

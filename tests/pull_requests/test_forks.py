@@ -14,6 +14,7 @@ import pytest
 from tests.support.github.facts import Pull
 from tests.support.on_github import OnGitHub
 from tests.support.patience import wait_for
+from tests.support.served import git
 from tests.support.served_people import set_up
 from tests.support.small_project import hello
 
@@ -59,6 +60,7 @@ def test_an_allowed_commit_has_a_preview_and_the_next_one_waits_again(shop: OnGi
     pull = fork(shop, 2)
     shop.until_checked(pull, "success", "success")
     old = pull.head
+    assert "is a shortened id" in allow(shop, pull, old[:39]).text
     assert allow(shop, pull, old).json() == {"number": 1, "head": old}
     wait_for(lambda: shop.deployed("preview/1") == {old: "success"})
     wait_for(lambda: [draft["branch"] for draft in drafts(shop)] == ["pull~1"])
@@ -86,6 +88,26 @@ def test_the_draft_of_a_fork_gets_no_rows_and_no_hosts(shop: OnGitHub) -> None:
     for answer in (rows, hosts):
         assert answer.status_code == 409, answer.text
         assert "the code of a fork" in answer.text
+
+
+@pytest.mark.long
+def test_a_head_that_is_missing_for_a_while_ends_nothing(shop: OnGitHub) -> None:
+    pull = fork(shop, 2)
+    shop.until_checked(pull, "success", "success")
+    allow(shop, pull, pull.head)
+    wait_for(lambda: shop.deployed("preview/1") == {pull.head: "success"})
+    ref = f"refs/pull/{pull.number}/head"
+    git(shop.world.repo.path, "update-ref", "-d", ref)
+    shop.nudge()
+    wait_for(lambda: listed(shop) == [])
+    git(shop.world.repo.path, "update-ref", ref, pull.head)
+    shop.nudge()
+    (found,) = wait_for(lambda: listed(shop))
+    assert found["runs"]
+    shop.push("patch", hello(3), pull.home)
+    shop.until_checked(pull, "success", "success")
+    wait_for(lambda: f"`{pull.head[:12]}`" in shop.comments(pull)[-1])
+    assert len(shop.comments(pull)) == 1
 
 
 @pytest.mark.long

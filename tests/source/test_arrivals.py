@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from bbops.base.errors import GitError
 from bbops.source.git.arrivals import list_arrivals, read_blob, read_merged
 from bbops.source.git.place import find_repository
+from bbops.source.git.reach import require_listable
+from bbops.source.git.signatures import TrustedKeys, find_unsigned
 from tests.support.git_store import Git, clean_environment, git, repository
 
 __all__ = ["clean_environment", "git", "repository"]
@@ -52,6 +56,50 @@ def test_arrivals_are_the_first_parent_line(
     assert {arrival.author for arrival in found} == {"Ann"}
     assert [arrival.commit for arrival in list_arrivals(place, base, newest, 1)] == [newest]
     assert list_arrivals(place, newest, base, 50) == []
+
+
+@pytest.mark.parametrize("separator", ["\u2028", "\x85", "\x0c"])
+def test_the_name_of_an_author_may_have_line_separators(
+    repository: Path, git: Git, separator: str
+) -> None:
+    base = git(repository, "rev-parse", "HEAD")
+    git(
+        repository,
+        "-c",
+        f"user.name=Mallory{separator}X",
+        "commit",
+        "-q",
+        "--allow-empty",
+        "-m",
+        "x",
+    )
+    newest, place = git(repository, "rev-parse", "HEAD"), find_repository(repository)
+    assert [arrival.commit for arrival in list_arrivals(place, base, newest, 50)] == [newest]
+    assert [*find_unsigned(place, [newest], TrustedKeys(b"", None))] == [newest]
+
+
+def test_a_few_trees_that_name_millions_of_files_are_refused(repository: Path, git: Git) -> None:
+    folder = repository / "0"
+    folder.mkdir()
+    (folder / "file").write_text("x")
+    git(repository, "add", "-A")
+    tree = git(repository, "rev-parse", f"{git(repository, 'write-tree')}:0")
+    for _ in range(8):
+        rows = "".join(f"040000 tree {tree}\tfolder{number}\n" for number in range(10))
+        made = subprocess.run(
+            ["git", "mktree"],
+            cwd=repository,
+            input=rows,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        tree = made.stdout.strip()
+    commit = git(repository, "commit-tree", tree, "-m", "bomb")
+    place = find_repository(repository)
+    require_listable(place, "HEAD")
+    with pytest.raises(GitError, match="too many files"):
+        require_listable(place, commit)
 
 
 def test_merge_squash_and_rebase_have_the_reviewed_content(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -10,7 +11,10 @@ from pathlib import Path
 import pytest
 
 from bbops.base.errors import GitError
+from bbops.source.git import head_mirror
 from bbops.source.git.address import Address
+from bbops.source.git.environment import Limits
+from bbops.source.git.head_mirror import HeadMirror, measure_folder
 from bbops.source.git.mirror import Mirror
 from tests.support.served import git
 
@@ -30,7 +34,7 @@ class Original:
         address = Address.parse(self.bare.as_uri())
         assert address is not None
         self.mirror = Mirror(folder / "mirror", address)
-        self.heads = Mirror(folder / "heads", address, borrows=folder / "mirror")
+        self.heads = HeadMirror(folder / "heads", address, borrows=folder / "mirror")
         self.mirror.update("main")
 
     def commit(self, text: str) -> str:
@@ -73,6 +77,39 @@ def test_heads_stay_out_of_the_mirror(original: Original, tmp_path: Path) -> Non
     assert git(tmp_path / "heads", "cat-file", "-t", commit).strip() == "commit"
     with pytest.raises(Exception, match="cat-file"):
         git(tmp_path / "mirror", "cat-file", "-t", commit)
+
+
+def test_a_head_that_is_too_large_leaves_no_files_and_waits(
+    original: Original, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(head_mirror, "_HEAD_LIMITS", Limits(60.0, file_bytes=64 << 10))
+    for number in range(120):  # git writes a pack for more than a hundred objects
+        (original.work / f"{number}.bin").write_bytes(os.urandom(2_000))
+    git(original.work, "add", "-A")
+    original.propose(7, "large")
+    git(original.work, "reset", "-q", "--hard", "origin/main")
+    small = original.propose(8, "small")
+    refs = ["refs/pull/7/head", "refs/pull/8/head"]
+    assert original.heads.take_heads(refs) == {refs[1]: small}
+    assert measure_folder(tmp_path / "heads" / "objects") < 10_000
+    monkeypatch.undo()
+    assert original.heads.take_heads(refs) == {refs[1]: small}
+    fixed = original.propose(7, "fixed")
+    assert original.heads.take_heads(refs) == {refs[0]: fixed, refs[1]: small}
+
+
+def test_heads_take_a_bounded_space_and_old_ones_make_room(
+    original: Original, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (original.work / "large.bin").write_bytes(os.urandom(200_000))
+    git(original.work, "add", "-A")
+    large = original.propose(7, "large")
+    git(original.work, "reset", "-q", "--hard", "origin/main")
+    small = original.propose(8, "small")
+    monkeypatch.setattr(head_mirror, "MAX_HEADS_BYTES", 100_000)
+    refs = ["refs/pull/7/head", "refs/pull/8/head"]
+    assert original.heads.take_heads(refs) == {refs[0]: large}
+    assert original.heads.take_heads(refs[1:]) == {refs[1]: small}
 
 
 def test_a_branch_is_pushed_only_from_the_expected_commit(original: Original) -> None:

@@ -95,6 +95,10 @@ class OnGitHub(Several):
         self.push(branch, files, home)
         return self.world.open_pull(who, branch, f"Change {branch}", home=home)
 
+    def nudge(self) -> None:
+        """Send the webhook of a pull request, though nothing has changed."""
+        self.world.webhooks.emit("pull_request", {"action": "edited"}, self.world.repo.name)
+
     # ---- what GitHub shows
     def statuses(self, commit: str) -> dict[str, str]:
         """Return the newest state of each status of a commit."""

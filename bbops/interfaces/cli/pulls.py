@@ -12,7 +12,7 @@ from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._target import ProjectTarget, with_project_target
 
 
-@examples("bbops pulls list", "bbops pulls allow 7 --head 4f3c2a1")
+@examples("bbops pulls list", "bbops pulls allow 7 --head 4f3c2a1b9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a")
 @click.group(cls=CommandGroup)
 def command() -> None:
     """List the pull requests of a hosted repository, and allow the code of a fork to run.
@@ -34,10 +34,10 @@ def list_pulls(target: ProjectTarget) -> None:
     print_list(status.pulls, _line, none=none, as_json=target.as_json)
 
 
-@examples("bbops pulls allow 7 --head 4f3c2a1")
+@examples("bbops pulls allow 7 --head 4f3c2a1b9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a")
 @command.command("allow")
 @click.argument("number", type=click.IntRange(min=1))
-@click.option("--head", required=True, metavar="COMMIT", help="The commit that you have read.")
+@click.option("--head", required=True, metavar="COMMIT", help="The full id of the read commit.")
 @with_project_target
 def allow(number: int, head: str, target: ProjectTarget) -> None:
     """Allow the code of a fork's pull request to run: its tests, and a preview without env values.
@@ -50,7 +50,8 @@ def allow(number: int, head: str, target: ProjectTarget) -> None:
 
 def _line(pull: PullStatus) -> str:
     state = "ok" if pull.is_ok else "checking" if not pull.check else "failed"
-    fork = "" if pull.runs else "  (fork: 'bbops pulls allow' runs its code)"
+    command = f"bbops pulls allow {pull.number} --head {printable(pull.head)}"
+    fork = "" if pull.runs else f"  (fork: '{command}' runs its code)"
     color = {"ok": "green", "failed": "red"}.get(state, "yellow")
     title = one_line(pull.title)
     return f"#{pull.number}  {click.style(state, fg=color)}  {pull.head[:12]}  {title}{fork}"

@@ -56,8 +56,9 @@ def list_arrivals(place: Place, old: str, new: str, most: int) -> Sequence[Arriv
     form = "--format=%H%x00%P%x00%T%x00%an"
     options = ("--first-parent", "--no-show-signature", "--encoding=UTF-8", f"--max-count={most}")
     arguments = ("log", *options, form, new, f"^{old}")
-    lines = _read(place, arguments).splitlines()
-    return [_read_arrival(line) for line in reversed(lines)]
+    # names of authors can have other line separators of Unicode
+    lines = _read(place, arguments).split("\n")
+    return [_read_arrival(line) for line in reversed(lines) if line]
 
 
 def read_merged(place: Place, base: str, head: str, merged: str) -> MergedContent:

@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 from urllib.parse import urlsplit
 
 from bbops.base.errors import GitError
@@ -36,20 +35,12 @@ MAX_MEMORY_BYTES = 4 << 30
 MAX_LISTED_BYTES = 16 << 20
 """Of names of refs: a hundred thousand frontends."""
 
-HEADS: Final = ("refs/pull/*/head", "refs/merge-requests/*/head")
-"""Where forges keep the heads of pull requests."""
-
-_HEAD_LIMITS: Final = Limits(
-    120.0, QUIET_SECONDS, file_bytes=256 << 20, memory_bytes=MAX_MEMORY_BYTES
-)
-"""The limits for a head, which a user without any right can propose."""
-
-_MEMORY = {
+MEMORY_SETTINGS = {
     "core.bigFileThreshold": "32m", "pack.threads": "1", "pack.windowMemory": "64m",
     "gc.autoDetach": "false",
 }  # fmt: skip
 _SETTINGS = {
-    **_MEMORY,
+    **MEMORY_SETTINGS,
     "core.hooksPath": os.devnull,
     "transfer.fsckObjects": "true",
     "fetch.recurseSubmodules": "false",
@@ -182,41 +173,6 @@ class Mirror:
             return None
         return self._follow(ref, self._held(ref), newest, ())
 
-    def take_heads(self, refs: Sequence[str]) -> dict[str, str]:
-        """Fetch the heads of pull requests into refs of the same names; remove other such heads.
-
-        A head that cannot be fetched, since it is too large for example, is left out.
-
-        Args:
-            refs: full names, such as `refs/pull/7/head`.
-
-        Returns:
-            The commit of each fetched ref.
-
-        Raises:
-            GitError: as `update`.
-        """
-        self._prepare()
-        there = self._ask(*refs) if refs else {}
-        held = self._list_refs(*HEADS)
-        for ref, commit in there.items():
-            if held.get(ref) != commit:
-                with suppress(GitError):
-                    self._fetch(f"+{ref}:{ref}", limits=_HEAD_LIMITS)
-        lines = [f"delete {ref}" for ref in held if ref not in there]
-        if lines:
-            run(self._place, ("update-ref", "--stdin"), lines)
-        held = self._list_refs(*HEADS)
-        return {ref: commit for ref, commit in held.items() if there.get(ref) == commit}
-
-    def _list_refs(self, *patterns: str) -> dict[str, str]:
-        arguments = ("for-each-ref", "--format=%(objectname) %(refname)", "--", *patterns)
-        answer = run(self._place, arguments)
-        if answer.status or answer.ended:
-            raise failure(answer, arguments)
-        rows = (line.partition(" ") for line in answer.output.decode().splitlines())
-        return {ref: commit for commit, _, ref in rows}
-
     def branches(self) -> dict[str, str]:
         """Return every branch over there with its newest commit. Raises as `update`."""
         found = self._ask("refs/heads/*")
@@ -262,7 +218,7 @@ class Mirror:
         """Return the refs over there that patterns name, each with its id."""
         arguments = ("ls-remote", "--quiet", "--refs", "--", self._address.url, *patterns)
         limits = Limits(ASK_SECONDS, output_bytes=MAX_LISTED_BYTES, memory_bytes=MAX_MEMORY_BYTES)
-        lines = self._online(arguments, limits).decode(errors="replace").splitlines()
+        lines = self._online(arguments, limits).decode(errors="replace").split("\n")
         rows = (line.partition("\t") for line in lines)
         return {ref: commit for commit, _, ref in rows if _ID(commit)}
 
@@ -279,7 +235,10 @@ class Mirror:
         )  # fmt: skip
         arguments = ("fetch", *options, "--", self._address.url, *what)
         usual = Limits(
-            FETCH_SECONDS, QUIET_SECONDS, file_bytes=MAX_FILE_BYTES, memory_bytes=MAX_MEMORY_BYTES
+            FETCH_SECONDS,
+            QUIET_SECONDS,
+            file_bytes=MAX_FILE_BYTES,
+            memory_bytes=MAX_MEMORY_BYTES,
         )
         self._online(arguments, limits or usual)
 
@@ -288,7 +247,7 @@ class Mirror:
         run(
             self._place,
             ("gc", "--auto", "--quiet"),
-            settings={**_MEMORY, "gc.auto": "2000", "core.hooksPath": os.devnull},
+            settings={**MEMORY_SETTINGS, "gc.auto": "2000", "core.hooksPath": os.devnull},
             limits=Limits(FETCH_SECONDS, memory_bytes=MAX_MEMORY_BYTES),
         )
 

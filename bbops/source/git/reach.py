@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from bbops.source.git.command import run
+from bbops.base.errors import GitError
+from bbops.source.git.command import failure, run
 from bbops.source.git.comparing import compare
+from bbops.source.git.environment import Limits
 from bbops.source.git.parts import Part
 from bbops.source.git.place import Place
 
@@ -95,6 +97,24 @@ def list_changed(place: Place, base: str, head: str) -> tuple[str, ...] | None:
         return None
     text = names.encode(errors="surrogateescape").decode(errors="replace")
     return tuple(filter(None, text.split("\0")))
+
+
+def require_listable(place: Place, commit: str) -> None:
+    """Accept a commit whose paths can be listed: a few trees can name billions of files.
+
+    Raises:
+        GitError: it has too many files.
+    """
+    # -t lists folders too: a tree of empty folders would print nothing and never end
+    arguments = ("ls-tree", "-r", "-t", "-z", "--name-only", "--full-tree", commit)
+    answer = run(place, arguments, limits=Limits(output_bytes=MOST_NAMES_BYTES))
+    if len(answer.output) > MOST_NAMES_BYTES:
+        raise GitError(
+            f"commit '{commit[:12]}' has too many files: their paths are more than"
+            f" {MOST_NAMES_BYTES >> 20} MiB"
+        )
+    if answer.status or answer.ended:
+        raise failure(answer, arguments)
 
 
 def _find_bases(place: Place, base: str, head: str) -> Sequence[str]:

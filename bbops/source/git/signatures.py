@@ -76,7 +76,8 @@ def find_unsigned(
         answer = run(place, arguments, settings=settings, variables=variables)
         if answer.status or answer.ended:
             raise failure(answer, arguments)
-    rows = (line.split("\0", 2) for line in answer.output.decode(errors="replace").splitlines())
+    lines = answer.output.decode(errors="replace").split("\n")
+    rows = (line.split("\0", 2) for line in lines if line)
     return {
         commit: MissingSignature(commit, author, *_explain(place, commit, state, trusted, invalid))
         for commit, state, author in rows

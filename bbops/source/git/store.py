@@ -89,7 +89,7 @@ class Store:
         """Return the full id of a branch's commit, None when there is no such branch."""
         ref = f"refs/heads/{branch}"
         listed = self._ask("for-each-ref", "--format=%(objectname) %(refname)", "--", ref)
-        for line in listed.decode(errors="replace").splitlines():
+        for line in listed.decode(errors="replace").split("\n"):
             commit, _, name = line.partition(" ")
             if name == ref:
                 return commit
@@ -106,8 +106,8 @@ class Store:
         """Return every branch with its newest commit, the one committed to last first."""
         form = "--format=%(objectname) %(refname:lstrip=2)"
         listed = self._ask("for-each-ref", "--sort=-committerdate", form, "refs/heads")
-        rows = (line.partition(" ") for line in listed.decode(errors="replace").splitlines())
-        return {branch: commit for commit, _, branch in rows}
+        rows = (line.partition(" ") for line in listed.decode(errors="replace").split("\n"))
+        return {branch: commit for commit, _, branch in rows if branch}
 
     def ref_stamp(self, branch: str) -> Stamp:
         """Return a value that changes when the branch may have moved; runs no git process."""

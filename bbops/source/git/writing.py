@@ -16,10 +16,12 @@ from pathlib import Path
 from bbops.base.errors import GitError
 from bbops.source.git.checkout import find_work_tree, has_changes, is_checked_out
 from bbops.source.git.command import Answer, failure, run
+from bbops.source.git.environment import Limits
 from bbops.source.git.place import Place
 
 MERGE_SECONDS = 60.0
 _SETTINGS = {"core.hooksPath": os.devnull, "commit.gpgSign": "false", "tag.gpgSign": "false"}
+_MERGE_LIMITS = Limits(memory_bytes=4 << 30)
 _IS_TAKEN = re.compile(r"already exists|\.lock': File exists")
 NOTHING = "0" * 40
 """The commit of a branch that is not there yet."""
@@ -67,13 +69,14 @@ def add_tag(place: Place, name: str, commit: str, message: str) -> bool:
 
 
 def merge_trees(place: Place, ours: str, theirs: str) -> Merged:
-    """Merge two commits without a work tree; bounded in time.
+    """Merge two commits without a work tree; bounded in time and memory.
 
     Raises:
         GitError: they have no history in common, or cannot be read.
     """
     options = ("--write-tree", "-z", "--name-only", "--no-messages")
-    answer = _run(place, ("merge-tree", *options, ours, theirs))
+    arguments = ("merge-tree", *options, ours, theirs)
+    answer = run(place, arguments, settings=_SETTINGS, limits=_MERGE_LIMITS)
     if answer.status not in {0, 1} or answer.ended:
         raise failure(answer, ("merge-tree",))
     tree, *files = answer.output.decode(errors="replace").rstrip("\0").split("\0")

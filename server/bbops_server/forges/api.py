@@ -214,7 +214,7 @@ class ForgeApi:
         """Return the target of a redirect to follow, else empty; remember a moved repository."""
         if response.status not in {301, 302, 307, 308}:
             return ""
-        target = urljoin(request.url, response.headers.get("location", ""))
+        target = _join(request.url, response.headers.get("location", ""))
         if _origin(target) != _origin(self._base):
             raise ForgeError(f"{self.forge} redirects to another server, expected its own address")
         if request.method not in _SAFE and response.status < 307:
@@ -240,7 +240,7 @@ class ForgeApi:
     def _next_url(self, url: str, response: HttpResponse) -> str:
         """Return the URL of the next page; empty if there is none, or it is elsewhere."""
         found = _NEXT(response.headers.get("link", ""))
-        target = urljoin(url, found[1]) if found else ""
+        target = _join(url, found[1]) if found else ""
         return target if _origin(target) == _origin(self._base) else ""
 
     def _require_success(self, request: HttpRequest, response: HttpResponse, right: str) -> None:
@@ -255,8 +255,16 @@ def decode(response: HttpResponse, form: type[T]) -> T:
     """Return the value of a response. Raises: ForgeError: it has another form."""
     try:
         return msgspec.json.decode(response.body, type=form)
-    except (msgspec.DecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise ForgeError(f"a response of the forge has an unknown form: {error}") from None
+
+
+def _join(base: str, url: str) -> str:
+    """Return a URL from its base; empty if it is not valid."""
+    try:
+        return urljoin(base, url)
+    except ValueError:
+        return ""
 
 
 def _origin(url: str) -> tuple[str, str | None, int | None]:

@@ -43,7 +43,7 @@ def read_message(request: HttpRequest, response: HttpResponse) -> str:
     """Return a forge's message, at most `MAX_MESSAGE` characters without the credential."""
     try:
         value = msgspec.json.decode(response.body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""
     text = one_line("; ".join(dict.fromkeys(_texts(value))))
     for secret in _secrets(request):

@@ -6,6 +6,7 @@ whose approval does not count; the commits have that user as their author, too.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,7 +21,7 @@ from bbops_server.mcp.serialization import MOST_FOUND, serialize_diagnostics
 from bbops_server.mcp.served import Served
 from bbops_server.process.messages.repositories import PushBranch, TakeBranch
 from bbops_server.publish.projects.protocols import PullSource
-from bbops_server.publish.pull_requests.effects import PullEffect
+from bbops_server.publish.pull_requests.effects import PullEffect, list_merged
 from bbops_server.publish.sources.record import read_record
 from bbops_server.publish.sources.remote import RemoteSource
 
@@ -83,7 +84,9 @@ class HostedPulls:
         target = self.source.branch
         pull = await self.forge.find(draft, target)
         if pull is None:
-            body = "\n\n".join(filter(None, [edit.body, await self._trailer()]))
+            caller = self.at.caller
+            author = f"Proposed by an agent of {caller.name or caller.email}."
+            body = "\n\n".join(filter(None, [edit.body, await self.make_trailer() or author]))
             wish = NewPullRequest(draft, target, edit.title, body, is_draft=edit.ready is False)
             pull = await self.forge.open(wish)
             await self.at.note("propose", f"#{pull.number}")
@@ -102,6 +105,8 @@ class HostedPulls:
             return MergeOutcome("merged", (), pull.merged)
         if pull.state == "closed":
             return MergeOutcome("refused", ("it is closed",))
+        if pull.target != self.source.branch:
+            return MergeOutcome("refused", (f"it is for branch '{pull.target}'",))
         if not pull.head.startswith(head):
             message = f"pull request #{number} is {pull.head[:12]} by now, not {head[:12]}"
             raise ToolError(message, next=(again,))
@@ -111,6 +116,9 @@ class HostedPulls:
         if obstacles := _obstacles(effect):
             return MergeOutcome("refused", obstacles)
         live = await ask(read_record, self.at.loop.context)
+        if await self._is_shared(pull):
+            why = f"a person, since it changes files of other projects, too: {pull.url}"
+            return MergeOutcome("waiting", (why,))
         by_person = live is None or live.review.get("agents") != "merge"
         if by_person or not self.at.may(Permission.MERGE):
             await self.at.note("merge proposal", f"#{number}", "refused")
@@ -126,8 +134,11 @@ class HostedPulls:
         self.at.control.status.poll(self.at.project)
         return MergeOutcome("merged", (), commit)
 
-    async def _trailer(self) -> str:
-        """Return the line that names the user of the agent.
+    async def make_trailer(self) -> str:
+        """Return the line that names the user of the agent on the forge; empty if unknown.
+
+        It is in the description and in each commit: others can edit a description, and several
+        agents can commit to one draft.
 
         Raises:
             ToolError: reviews on the forge decide, and the user is not known there.
@@ -143,7 +154,18 @@ class HostedPulls:
                 f"{caller.email} is not known on the forge, so their own approval would count",
                 hint="the user signs in to this server by the forge once, then try again",
             )
-        return f"Proposed by an agent of {caller.name or caller.email}."
+        return ""
+
+    async def _is_shared(self, pull: PullRequest) -> bool:
+        """Return whether a merge changes files outside of the project, whose rights may differ."""
+        folder, others = self.source.path, [each.path for each in self.at.neighbors()]
+        newest = await self.source.revision(self.at.loop.context.plane.build)
+        if not (folder or any(others)) or newest is None:
+            return newest is None
+        paths = await ask(
+            list_merged, self.source.mirror, newest.source["commit"], pull.head
+        )  # fmt: skip
+        return paths is None or not all(is_within(path, folder, others) for path in paths)
 
     async def _describe(self, pull: PullRequest) -> PullRequestDetail:
         if pull.state == "open":
@@ -163,6 +185,13 @@ class HostedPulls:
             tests=tests.summary if tests is not None else "",
             diagnostics=serialize_diagnostics(found[:MOST_FOUND]), ready=not pull.is_draft,
         )  # fmt: skip
+
+
+def is_within(path: str, folder: str, others: Sequence[str]) -> bool:
+    """Return whether a path is in a project's folder, and in none of other projects below it."""
+    inner = [other for other in others if other and not f"{folder}/".startswith(f"{other}/")]
+    is_own = not folder or path.startswith(f"{folder}/")
+    return is_own and not any(path.startswith(f"{other}/") for other in inner)
 
 
 def _obstacles(effect: PullEffect) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, TypeVar
@@ -105,7 +106,8 @@ class ServedBackend:
             self._at.count()
         hosted, draft = self._hosted(), str(getattr(taken, "draft", ""))
         is_pushed = hosted is not None and operation.name in _PUSHED
-        bench = await self._at.bench(writes_to_forge=is_pushed)
+        trailer = await hosted.make_trailer() if hosted is not None and is_pushed else ""
+        bench = await self._at.bench(writes_to_forge=is_pushed, trailer=trailer)
         known = ""
         if hosted is not None and draft:
             known = await hosted.fetch(draft)
@@ -233,8 +235,9 @@ class ServedBackend:
         """Propose a commit that no branch need hold."""
         if (hosted := self._hosted()) is not None:
             await self._at.require(Permission.PROPOSE)
-            await hosted.push(topic, commit, await hosted.fetch(topic))
-            return await hosted.open(topic, said)
+            draft = re.sub(r"[^a-z0-9._-]+", "-", topic.lower())
+            await hosted.push(draft, commit, await hosted.fetch(draft))
+            return await hosted.open(draft, said)
         await self._at.require(Permission.PROPOSE, head=commit)
         control, target = self._at.proposing(), self._at.loop.source
         branch = getattr(target, "branch", "main")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, ParamSpec, Protocol, TypeVar
 
@@ -162,11 +163,22 @@ class Served:
         """Return what makes and merges the project's proposals. Raises as `repository`."""
         return self.git.proposing(self.repository())
 
-    async def bench(self, *, writes_to_forge: bool = False) -> Workbench:
+    def neighbors(self) -> Sequence[RemoteSource]:
+        """Return the sources of other projects in the same hosted repository."""
+        own = self.loop.source
+        others = (each.source for each in self.git.projects.reconcilers())
+        return [
+            other for other in others
+            if other is not own and isinstance(other, RemoteSource)
+            and isinstance(own, RemoteSource) and other.address.url == own.address.url
+        ]  # fmt: skip
+
+    async def bench(self, *, writes_to_forge: bool = False, trailer: str = "") -> Workbench:
         """Return what the build process needs for work in the repository.
 
         Args:
             writes_to_forge: whether the work may write into the mirror, for a push to the forge.
+            trailer: the last line of commit messages; empty for none.
 
         Raises:
             Refused: the project comes from no repository.
@@ -179,6 +191,7 @@ class Served:
             repository, branch = source.repository, source.branch
         elif isinstance(source, RemoteSource):
             repository, branch = source.mirror, source.branch
+            taken = [neighbor.branch for neighbor in self.neighbors()]
             elsewhere = "" if writes_to_forge else source.shown
         else:
             raise ToolError(
@@ -192,4 +205,5 @@ class Served:
             who=(self.caller.name or self.caller.email, self.caller.email),
             published=commit_of(one.board.applied), elsewhere=elsewhere, url=at.url,
             engine=at.engine, off=tuple(off), database=write_place(at.database),
+            trailer=trailer,
         )  # fmt: skip

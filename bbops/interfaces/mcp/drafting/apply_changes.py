@@ -9,7 +9,7 @@ from bbops.interfaces.mcp.drafting.serialization import clean_message
 from bbops.interfaces.mcp.project.apply_changes import ApplyChangesParams, ApplyChangesResult
 from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops.source.git.command import run
-from bbops.source.git.writing import NOTHING, make_commit, move_branch
+from bbops.source.git.writing import NOTHING, move_branch
 
 
 def do(repository: ProjectRepository, params: ApplyChangesParams) -> ApplyChangesResult:
@@ -25,7 +25,7 @@ def do(repository: ProjectRepository, params: ApplyChangesParams) -> ApplyChange
         return ApplyChangesResult(draft=draft, commit=existing, files=files, was_there=True)
     old = _require_fresh(repository, draft, head, plan)
     message = clean_message(params.message) or "Change"
-    commit = make_commit(repository.store.place, plan.tree, [plan.base], message, repository.who)
+    commit = repository.commit(plan.tree, plan.base, message)
     try:
         move_branch(repository.store.place, draft, old, commit, "apply a plan")
     except GitError:

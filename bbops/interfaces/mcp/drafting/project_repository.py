@@ -22,7 +22,7 @@ from bbops.source.git.series import Series, Version
 from bbops.source.git.store import Store
 from bbops.source.git.tree import GitTree
 from bbops.source.git.versions import read_series
-from bbops.source.git.writing import BBOPS, Identity
+from bbops.source.git.writing import BBOPS, Identity, make_commit
 from bbops.source.tree import Tree
 
 ReadLiveData = Callable[[Project], Mapping[str, Any]]
@@ -51,6 +51,7 @@ class ProjectRepository:
         url: the URL of the project's API.
         read_live_data: None without live data.
         project: its name on the server; empty if it is not known.
+        trailer: the last line of commit messages, such as `On-behalf-of: ada`; empty for none.
     """
 
     store: Store
@@ -66,6 +67,12 @@ class ProjectRepository:
     cache: Cache = field(default_factory=Cache)
     read_live_data: ReadLiveData | None = None
     project: str = ""
+    trailer: str = ""
+
+    def commit(self, tree: str, parent: str, message: str) -> str:
+        """Write a commit that no branch holds yet; return its id."""
+        text = f"{message}\n\n{self.trailer}" if self.trailer else message
+        return make_commit(self.store.place, tree, [parent], text, self.who)
 
     @property
     def versions(self) -> tuple[Version, ...]:

@@ -16,7 +16,6 @@ from bbops.review.plan.plan import Plan
 from bbops.review.plan.render import phrases
 from bbops.source.git.restoring import describe_restoring, restore_tree
 from bbops.source.git.series import Version, find_version
-from bbops.source.git.writing import make_commit
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,64}")
 _VERSION: Final = re.compile(r"(?:.*/)?v?[0-9]{1,9}")
@@ -34,7 +33,7 @@ def do(repository: ProjectRepository, params: RecoveryRollbackParams) -> Rollbac
     head = repository.head
     tree = restore_tree(repository.store.place, head, version, under=repository.folder, only=only)
     message = f"{describe_restoring(version, only)}\n\n{clean_message(params.reason)}"
-    commit = make_commit(repository.store.place, tree, [head], message, repository.who)
+    commit = repository.commit(tree, head, message)
     project, _ = repository.check(repository.tree(commit))
     effects = find_effects(repository, commit, project) if project else None
     return RollbackCommit(

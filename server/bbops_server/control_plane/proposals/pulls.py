@@ -22,7 +22,7 @@ from bbops_server.publish.projects.protocols import PullSource
 
 
 class PullHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A commit, by at least seven digits."""
+    """A commit, by its full id."""
 
     head: Annotated[str, msgspec.Meta(min_length=7, max_length=64)]
 

@@ -58,11 +58,16 @@ class GitHubPull(msgspec.Struct):
         state: PullState = "open" if self.state == "open" else "closed"
         return PullRequest(
             self.number, self.title, "merged" if is_merged else state,
-            login(self.user), self.head.sha, self.head.ref, self.base.ref, self.html_url,
+            login(self.user), self.head.sha, self.head.ref, self.base.ref, _web(self.html_url),
             is_fork=not is_same, is_draft=self.draft,
             merged=(self.merge_commit_sha or "") if is_merged else "",
             merged_by=login(self.merged_by) if is_merged else "", body=self.body or "",
         )  # fmt: skip
+
+
+def _web(url: str) -> str:
+    """Return the address of a web page; empty for another one, such as a script."""
+    return url if url.startswith(("https://", "http://")) else ""
 
 
 class GitHubReview(msgspec.Struct):

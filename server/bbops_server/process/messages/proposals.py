@@ -107,7 +107,7 @@ class Workbench(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         live: the live branch.
         folder: the project's folder in the repository.
         who: name and email address of the author.
-        taken: names of existing drafts.
+        taken: live branches of other projects.
     """
 
     repository: str
@@ -126,6 +126,8 @@ class Workbench(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     engine: Literal["sqlite", "postgres"]
     off: tuple[str, ...]
     database: str
+    trailer: str = ""
+    """The last line of commit messages; empty for none."""
 
 
 class DoWork(RequestMessage[DoWorkAnswer], frozen=True):

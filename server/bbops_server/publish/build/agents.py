@@ -73,7 +73,7 @@ class AgentWorker:
             self._stores[repository], workbench.live, folder, Identity(*workbench.who),
             frozenset(workbench.taken), workbench.published, workbench.elsewhere, workbench.url,
             workbench.engine, workbench.off, self._cache(repository, folder),
-            partial(self._plan, loop, place), workbench.project,
+            partial(self._plan, loop, place), workbench.project, workbench.trailer,
         )  # fmt: skip
 
     def _cache(self, repository: str, folder: str) -> Cache:

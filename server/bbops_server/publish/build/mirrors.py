@@ -8,6 +8,7 @@ from typing import TypeAlias
 
 from bbops.base.errors import GitError
 from bbops.source.git.address import Address
+from bbops.source.git.head_mirror import HeadMirror
 from bbops.source.git.mirror import Mirror
 from bbops_server.process.messages.repositories import (
     Branches,
@@ -34,6 +35,7 @@ class Mirrors:
     """Open mirrors. Each is used by one thread, which may wait for the network."""
 
     _mirrors: dict[tuple[str, str], Mirror] = field(default_factory=dict)
+    _heads: dict[tuple[str, str], HeadMirror] = field(default_factory=dict)
 
     def fetch(self, request: Fetch) -> FetchAnswer:
         """Update a mirror from its repository.
@@ -53,8 +55,12 @@ class Mirrors:
 
     def heads(self, request: FetchHeads) -> Branches:
         """Return the fetched heads of pull requests. Raises as `fetch`."""
-        mirror = self._mirror(request, borrows=Path(request.borrows))
-        return Branches(mirror.take_heads(request.refs))
+        key = request.url, request.mirror
+        if key not in self._heads:
+            folder, borrows = Path(request.mirror), Path(request.borrows)
+            self._heads[key] = HeadMirror(folder, _parse(request.url), borrows=borrows)
+        self._heads[key].authorization = request.authorization
+        return Branches(self._heads[key].take_heads(request.refs))
 
     def take_branch(self, request: TakeBranch) -> TakeBranchAnswer:
         """Return the newest commit of a remote branch. Raises as `fetch`."""
@@ -74,12 +80,16 @@ class Mirrors:
         self._mirror(request).push_branch(request.branch, request.commit, request.expected)
         return DoneAnswer()
 
-    def _mirror(self, request: MirrorRequest, *, borrows: Path | None = None) -> Mirror:
+    def _mirror(self, request: MirrorRequest) -> Mirror:
         key = request.url, request.mirror
         if key not in self._mirrors:
-            address = Address.parse(request.url)
-            if address is None:
-                raise GitError("this is not a repository URL")
-            self._mirrors[key] = Mirror(Path(request.mirror), address, borrows=borrows)
+            self._mirrors[key] = Mirror(Path(request.mirror), _parse(request.url))
         self._mirrors[key].authorization = request.authorization
         return self._mirrors[key]
+
+
+def _parse(url: str) -> Address:
+    address = Address.parse(url)
+    if address is None:
+        raise GitError("this is not a repository URL")
+    return address

@@ -22,6 +22,7 @@ from bbops_server.publish.impact.proposal_tests import (
     ProposalTests,
     TestKey,
 )
+from bbops_server.publish.processes.draft_build import DraftBuild
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.job_counts import count_jobs
 from bbops_server.publish.sources.record import applied_commit, read_record
@@ -72,9 +73,9 @@ def of_project(name: str, why: str) -> str:
 
 
 class ImpactReader:
-    """Reads the effect of commits on projects, with the build process."""
+    """Reads the effect of commits on projects, with a build process."""
 
-    def __init__(self, build: SupervisedChild, proposal_tests: ProposalTests) -> None:
+    def __init__(self, build: SupervisedChild | DraftBuild, proposal_tests: ProposalTests) -> None:
         self._build, self._proposal_tests = build, proposal_tests
 
     async def is_changed(self, served: HostedProject, base: str, commit: str) -> bool:

@@ -26,6 +26,7 @@ from bbops_server.process.messages.builds import (
     WriteContract,
     WriteOutline,
 )
+from bbops_server.process.messages.proposals import Propose
 from bbops_server.process.messages.request import A, RequestMessage
 
 IDLE_SECONDS: Final = 300.0
@@ -39,7 +40,7 @@ MAX_BUILDS: Final = 256
 
 _WORK: Final[Mapping[type[RequestMessage[Any]], str]] = {
     BuildRelease: "to be built", CheckPush: "to be checked", WriteContract: "to be described",
-    WriteOutline: "to be described", ReadProjectFile: "to be read",
+    WriteOutline: "to be described", ReadProjectFile: "to be read", Propose: "to be planned",
 }  # fmt: skip
 
 

@@ -13,11 +13,12 @@ from typing import Final
 
 import msgspec
 
-from bbops.base.errors import BbopsError
+from bbops.base.errors import BbopsError, GitError
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProposalTestResult
 from bbops.review.plan.document import Document
-from bbops.source.git.place import Place
+from bbops.source.git.place import Place, find_repository
+from bbops.source.git.reach import list_changed, require_listable
 from bbops.source.git.store import Store
 from bbops.source.git.writing import Identity, make_commit, merge_trees
 from bbops_server.publish.impact.impact import HostedProject, ImpactReader
@@ -107,14 +108,34 @@ def merge(place: Place, base: str, head: str) -> tuple[str, tuple[str, ...]]:
     The commit is the head if that contains the base.
 
     Raises:
-        GitError: a commit is missing, or the two have no common history.
+        GitError: a commit is missing, the two have no common history, or the head has too many
+            files.
     """
+    require_listable(place, head)
     if Store(place).is_ancestor(base, head):
         return head, ()
     merged = merge_trees(place, base, head)
     if merged.conflicts:
         return "", merged.conflicts
     return make_commit(place, merged.tree, (base, head), "Merge for a preview", AUTHOR), ()
+
+
+def list_merged(mirror: Path, base: str, head: str) -> tuple[str, ...] | None:
+    """Return the paths that a merge of a head changes; None if they are too many. Blocks.
+
+    Args:
+        mirror: the mirror of the branches.
+        base: the newest commit of the target.
+        head: the proposed commit.
+
+    Raises:
+        GitError: as `merge`, or they conflict.
+    """
+    place = find_repository(heads_folder(mirror))
+    commit, conflicts = merge(place, base, head)
+    if conflicts:
+        raise GitError(f"merge conflict in {len(conflicts)} files")
+    return list_changed(place, base, commit)
 
 
 def heads_folder(mirror: Path) -> Path:

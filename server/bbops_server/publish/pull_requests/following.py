@@ -39,7 +39,7 @@ from bbops_server.publish.pull_requests.desired import (
     make_desired,
 )
 from bbops_server.publish.pull_requests.effects import EffectReader, PullEffect, heads_folder
-from bbops_server.publish.pull_requests.fork_heads import MIN_DIGITS, ForkHeads
+from bbops_server.publish.pull_requests.fork_heads import ForkHeads
 from bbops_server.publish.pull_requests.posting import PullPoster
 from bbops_server.publish.pull_requests.production import post_live
 from bbops_server.publish.pull_requests.records import PostedFile
@@ -61,6 +61,9 @@ LATE_SECONDS: Final = 10.0
 
 LEAST_PAUSE_SECONDS: Final = 1.0
 """The pause after a failure, also if an event arrives."""
+
+RETRY_FACTOR: Final = 20.0
+"""The pause after the effect of a fork that could not be read, by its duration."""
 
 FETCH_SECONDS: Final = 300.0
 _PAUSES: Final = (5.0, 15.0, 60.0, 300.0)
@@ -94,7 +97,11 @@ class PullFollower:
         self._reconciler, self._drafts = reconciler, drafts
         self._event, self._wants_list, self._list_due = asyncio.Event(), True, 0.0
         self._pulls: Sequence[FollowedPull] = ()
+        self._open: frozenset[int] = frozenset()
+        """All open pull requests, also those whose heads are not here."""
         self._effects: dict[int, tuple[EffectKey, PullEffect]] = {}
+        self._retries: dict[int, float] = {}
+        """By number, the time from which an effect that could not be read is read again."""
         self._tests = ProposalTests(self._at.plane.build)
         self._desired: dict[int, DesiredPull] = {}
         self._forks = ForkHeads(self._at.project.state)
@@ -117,7 +124,8 @@ class PullFollower:
 
     def status(self) -> ForgeStatus:
         """Return the open pull requests, newest first."""
-        pulls = [self._describe(followed) for followed in self._pulls]
+        newest = sorted(self._pulls, key=lambda each: -each.pull.number)
+        pulls = [self._describe(followed) for followed in newest]
         return ForgeStatus(self._forge.repository, self._problem, pulls)
 
     def find(self, number: int) -> PullStatus | None:
@@ -140,7 +148,12 @@ class PullFollower:
             raise ServerError(f"'{self._forge.repository}' has no open pull request #{number}")
         if not followed.pull.is_fork:
             raise ServerError(f"pull request #{number} is not from a fork, so its code runs anyway")
-        if len(head) < MIN_DIGITS or not followed.head.startswith(head.lower()):
+        if len(head) < len(followed.head) and followed.head.startswith(head.lower()):
+            raise ServerError(
+                f"'{head}' is a shortened id, which another commit can have, too",
+                hint=f"compare all digits of {followed.head} with the commit that you have read",
+            )
+        if followed.head != head.lower():
             raise ServerError(
                 f"pull request #{number} is at {followed.head[:12]}, not {head[:12]}",
                 hint="read its changes again, then allow that commit",
@@ -222,19 +235,33 @@ class PullFollower:
         base = await self._find_base()
         if not base:
             return
-        forbidden: ForgeForbidden | None = None
-        for followed in self._pulls:
-            try:
-                await self._post(file, followed, base)
-            except ForgeForbidden as error:  # it may concern one kind of request
-                forbidden = forbidden or error
+        own = [each for each in self._pulls if not each.pull.is_fork]
+        forks = [each for each in self._pulls if each.pull.is_fork]
+        forbidden = [await self._try(file, each, base) for each in own]
+        await self._post_live(file)
+        for each in forks:
+            forbidden.append(await self._try(file, each, base))
+            if self._event.is_set():  # the others wait: an event may be about an own branch
+                break
+        if errors := [error for error in forbidden if error is not None]:
+            raise errors[0]
+
+    async def _try(
+        self, file: PostedFile, followed: FollowedPull, base: str
+    ) -> ForgeForbidden | None:
+        """Set the state of a pull request; return a refusal, which may concern only one request."""
+        try:
+            await self._post(file, followed, base)
+        except ForgeForbidden as error:
+            return error
+        return None
+
+    async def _post_live(self, file: PostedFile) -> None:
         await self._source.settle_tags()
         publications = self._reconciler.board.publications
         newest = publications[-1] if publications else None
         changes = newest.changes if newest is not None and newest.outcome == "live" else ()
         await post_live(self._forge, file, self._at, self._place.name("production"), changes)
-        if forbidden is not None:
-            raise forbidden
 
     @property
     def _place(self) -> PullPlace:
@@ -243,11 +270,14 @@ class PullFollower:
         return PullPlace(name, project.path, f"{page}/projects/{name}")
 
     async def _read_pulls(self) -> Sequence[FollowedPull]:
-        """Return the open pull requests with their heads, read from git."""
+        """Return the open pull requests with their heads, read from git.
+
+        Those of the repository's own branches come first: a stranger can open any number of others.
+        """
         listed = await self._forge.list_open(self._at.project.branch)
-        pulls = {
-            self._forge.pull_ref.format(number=pull.number): pull for pull in listed[:MAX_PULLS]
-        }
+        self._open = frozenset(pull.number for pull in listed)
+        first = sorted(listed, key=lambda pull: pull.is_fork)[:MAX_PULLS]
+        pulls = {self._forge.pull_ref.format(number=pull.number): pull for pull in first}
         mirror = self._source.mirror
         request = FetchHeads(
             self._source.address.url, str(heads_folder(mirror)), str(mirror), tuple(pulls),
@@ -263,14 +293,14 @@ class PullFollower:
 
     async def _end_others(self, file: PostedFile) -> None:
         """End the previews of pull requests that are not open any more, and forget them."""
-        numbers = {followed.pull.number for followed in self._pulls}
         for posted in file.posted.pulls:
-            if posted.number not in numbers:
+            if posted.number not in self._open:
                 await PullPoster(self._forge, file, posted.number).end_preview()
                 file.write(file.posted.drop(posted.number))
                 self._effects.pop(posted.number, None)
                 self._desired.pop(posted.number, None)
-        await asyncio.to_thread(self._forks.keep_open, frozenset(numbers))
+                self._retries.pop(posted.number, None)
+        await asyncio.to_thread(self._forks.keep_open, self._open)
 
     async def _post(self, file: PostedFile, followed: FollowedPull, base: str) -> None:
         pull, head = followed.pull, followed.head
@@ -292,21 +322,27 @@ class PullFollower:
 
         The tests of a head run once: a change of the live branch plans it again, no more.
         """
-        number, at = followed.pull.number, self._at
+        number, is_fork, at = followed.pull.number, followed.pull.is_fork, self._at
         key = followed.head, base, self._reconciler.board.applied or "", at.secrets.stamp(), (
             self._runs(followed)
         )  # fmt: skip
         known_key, known = self._effects.get(number, (None, None))
-        if known is not None and known_key == key and not known.problem:
+        is_late = monotonic() >= self._retries.get(number, 0.0)
+        if known is not None and known_key == key and not (known.problem and is_late):
             return known
         heads = heads_folder(self._source.mirror)
         source = BranchSource(heads, at.project.branch, at.project.path)
         reader = EffectReader(
-            ImpactReader(at.plane.build, self._tests), HostedProject(at.project.name, at, source)
+            # a stranger's files must not delay a publication
+            ImpactReader(at.plane.awake.build if is_fork else at.plane.build, self._tests),
+            HostedProject(at.project.name, at, source),
         )
         tests = known.tests if known is not None and known.head == followed.head else None
         runs_tests = self._runs(followed) and tests is None
+        began = monotonic()
         effect = await reader.read(number, base, followed.head, runs_tests=runs_tests)
+        spent = monotonic() - began
+        self._retries[number] = monotonic() + (RETRY_FACTOR * spent if is_fork else 0.0)
         if tests is not None:
             effect = replace(effect, tests=tests)
         self._effects[number] = key, effect

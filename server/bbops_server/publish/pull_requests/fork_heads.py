@@ -1,20 +1,17 @@
 """Heads of pull requests from forks whose code may run on this server.
 
-A maintainer allows one commit. Another head of the same pull request is another decision.
+A maintainer allows one commit, by its full id: an author can make two commits whose ids begin
+alike, 12 digits in seconds. Another head of the same pull request is another decision.
 """
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Final
 
 import msgspec
 
 from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
-
-MIN_DIGITS: Final = 7
-"""The least digits that identify a commit."""
 
 
 class AllowedHead(msgspec.Struct, frozen=True):
