@@ -51,7 +51,10 @@ class GitHubWorld:
         old_names: former names of the repository.
         manifests: the App and its private key, by the code of its manifest.
         teams: the members of each team, such as `acme/backend`.
+        git_right: the right of a token for pushes.
     """
+
+    git_right = "contents: write"
 
     def __init__(self, folder: Path, name: str = "acme/shop") -> None:
         self.lock = RLock()
