@@ -109,7 +109,7 @@ class Storm:
         """Let the next requests of a kind fail, before or after they have an effect."""
         status = self.random.choice(STATUSES)
         headers = {"retry-after": "1"} if status == 429 else {}
-        self.shop.github.faults.add(
+        self.shop.forge.faults.add(
             self.random.choice(["GET", "POST", "PATCH", "*"]), ".*", status=status,
             times=self.random.randrange(1, 4), is_done=self.random.random() < 0.5, headers=headers,
         )  # fmt: skip
@@ -160,7 +160,7 @@ class Storm:
 
     def calm(self) -> None:
         """End all failures; one more webhook arrives, as one would within ten minutes."""
-        self.shop.github.faults.clear()
+        self.shop.forge.faults.clear()
         self.world.grants[self.shop.token] = self.shop.grant
         hooks = self.world.webhooks
         hooks.lost, hooks.doubled, hooks.is_held = 0, 0, False
