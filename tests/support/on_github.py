@@ -33,10 +33,15 @@ EVENTS = ("push", "pull_request", "pull_request_review", "repository")
 
 
 class OnGitHub(Several):
-    """A server of one project on GitHub; `forge` is the other side."""
+    """A server of one project on GitHub; `forge` is the other side.
 
-    role = "write"
-    """The role of the server's user."""
+    Attributes:
+        role: the role of the server's user.
+        forged: headers of a webhook with a wrong signature.
+    """
+
+    role, has_deployments = "write", True
+    forged = {"x-github-event": "push", "x-hub-signature-256": f"sha256={'0' * 64}"}
 
     def __init__(
         self, folder: Path, *, files: dict[str, str] | None = None, poll_seconds: str = "3600"
@@ -144,7 +149,8 @@ class OnGitHub(Several):
 class OnGitea(OnGitHub):
     """A server of one project on Gitea, which has no deployments."""
 
-    role = "admin"
+    role, has_deployments = "admin", False
+    forged = {"x-gitea-event": "push", "x-gitea-signature": "0" * 64}
 
     def open_forge(self, folder: Path) -> ApiServer:
         """Start the forge."""

@@ -195,12 +195,13 @@ class GitHubWorld:
             raise Refused(405, f"{method.title()} commits are not allowed on this repository.")
         for rules in (self.repo.rules, self.repo.classic or Rules()):
             self._require(pull, rules)
-        try:
-            pull.brought = bare.merge(self.repo, pull, method)
-        except subprocess.CalledProcessError:
-            raise Refused(405, "Pull Request is not mergeable") from None
-        self._close_as_merged(pull, who, pull.brought[-1])
-        self.sync()
+        with self.lock:  # else a request meanwhile takes it for a push
+            try:
+                pull.brought = bare.merge(self.repo, pull, method)
+            except subprocess.CalledProcessError:
+                raise Refused(405, "Pull Request is not mergeable") from None
+            self._close_as_merged(pull, who, pull.brought[-1])
+            self.sync()
         return pull.merge_commit
 
     def approvers(self, pull: Pull) -> set[str]:
