@@ -16,6 +16,7 @@ import pytest
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from bbops_server.process.host.secrets import Secrets
+from tests.support.forge_world.api_server import ApiServer
 from tests.support.github.app_routes import APP_SECRET
 from tests.support.github.connected import APP_ID, install_app
 from tests.support.github.facts import EVERYTHING
@@ -33,8 +34,8 @@ LINE = "forge: { kind: github, tokenEnv: SHOP_FORGE_TOKEN, webhookSecretEnv: SHO
 class Operator:
     """Runs `bbops forge` in the folder of a server.yaml."""
 
-    def __init__(self, folder: Path, github: GitHubServer) -> None:
-        self.folder, self.github = folder / "server", github
+    def __init__(self, folder: Path, forge: ApiServer) -> None:
+        self.folder, self.forge = folder / "server", forge
         self.folder.mkdir()
         self.env = environment(folder)
         self.write()
@@ -44,7 +45,7 @@ class Operator:
         line = f"\n    {forge}" if forge else ""
         (self.folder / "server.yaml").write_text(
             f"urls: {{ {control} }}\negress: {{ allow: [127.0.0.1] }}\nprojects:\n  shop:\n"
-            f"    repository: {self.github.clone_url()}\n    pathPrefix: /shop{line}\n"
+            f"    repository: {self.forge.clone_url()}\n    pathPrefix: /shop{line}\n"
         )
 
     def run(self, *words: str, given: str = "") -> subprocess.CompletedProcess[str]:

@@ -88,3 +88,13 @@ def test_merge_by_hand_is_found_by_its_head(merged: str) -> None:
 def test_octopus_merge_is_uncovered() -> None:
     commits = [ArrivedCommit("a", ("old", "x", "y"), "", "ada")]
     assert find_coverage(commits, {"a": [pull(1, "a", "x")]}, "main").merged == ()
+
+
+def test_rebase_that_the_forge_names_by_its_last_commit_has_a_known_size() -> None:
+    one, two = replace(pull(1, "b"), commits=2), replace(pull(2, "e"), commits=2)
+    named = {"b": [one], "e": [two]}
+    found = find_coverage(line("a", "b", "c", "d", "e"), named, "main")
+    assert covered(found) == {2: ["d", "e"], 1: ["a", "b"]}
+    assert [commit.commit for commit in found.uncovered] == ["c"]
+    merge = find_coverage(line("a", "b", heads={"b": "head"}), named, "main")
+    assert covered(merge) == {1: ["b"]}

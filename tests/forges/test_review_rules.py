@@ -172,3 +172,13 @@ def test_strangers_cannot_hide_requested_changes() -> None:
     crowd = [review(f"user{number}", "refused") for number in range(MAX_VOICES)]
     voices = list_voices(PULL, [*crowd, review("bob", "refused")], {})
     assert voices.refused[-1] == "bob"
+
+
+def test_pattern_requires_a_check_and_all_that_match() -> None:
+    demands = ReviewDemands(0, checks=frozenset({"test"}), patterns=frozenset({"ci/*", "te?t"}))
+    checks: dict[str, CheckState] = {"test": "success", "ci/a": "success", "ci/b": "failure"}
+    assert obstacles(demands=demands) == [
+        "check 'ci/*' has not run", "check 'te?t' has not run", "check 'test' has not run",
+    ]  # fmt: skip
+    assert obstacles(demands=demands, checks=checks) == ["check 'ci/b' has failed"]
+    assert obstacles(demands=demands, checks={**checks, "ci/b": "success"}) == []

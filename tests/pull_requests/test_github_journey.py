@@ -1,4 +1,4 @@
-"""A pull request on GitHub from its first mistake to its release, over HTTP and git only."""
+"""A pull request from its first mistake to its release, on each forge, by HTTP and git only."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.on_github import APP, BROKEN, OnGitHub
+from tests.support.on_github import APP, BROKEN, OnGitea, OnGitHub
 from tests.support.patience import wait_for
 from tests.support.small_project import hello
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Iterator[OnGitHub]:
-    """A server whose project is on GitHub."""
-    server = OnGitHub(tmp_path)
+@pytest.fixture(params=[OnGitHub, pytest.param(OnGitea, marks=pytest.mark.long)])
+def shop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[OnGitHub]:
+    """A server whose project is on a forge."""
+    server: OnGitHub = request.param(tmp_path)
     yield server
     server.stop()
 
@@ -29,23 +29,21 @@ def test_from_a_mistake_to_a_release_and_back(shop: OnGitHub) -> None:
 
     shop.push("greeting", hello(2))
     shop.until_checked(pull, "success", "success")
-    wait_for(lambda: shop.deployed("preview/1") == {pull.head: "success"})
-    (comment,) = shop.comments(pull)
-    assert "Preview" in comment
+    shop.until_previewed(pull)
+    assert len(shop.comments(pull)) == 1
 
     shop.world.review(1, "bob")
     shop.world.merge(1, "bob")
     shop.until_live(2)
-    wait_for(lambda: shop.deployed("preview/1") == {pull.head: "inactive"})
-    merged = pull.merge_commit
-    wait_for(lambda: shop.deployed("production").get(merged) == "success")
+    shop.until_ended(pull)
+    shop.until_in_production(pull.merge_commit)
     wait_for(lambda: [found.tag for found in shop.world.releases][-1:] == ["bbops/shop/v2"])
 
     back = shop.propose("back", hello(1))
     shop.until_checked(back, "success", "success")
     shop.world.merge(2, "bob", "squash")
     shop.until_live(1)
-    wait_for(lambda: shop.deployed("production").get(back.merge_commit) == "success")
+    shop.until_in_production(back.merge_commit)
 
 
 @pytest.mark.long

@@ -19,23 +19,23 @@ MOST = 6
 def shop(tmp_path: Path) -> Iterator[OnGitHub]:
     """A server whose project is on GitHub, and which polls its branches all the time."""
     server = OnGitHub(tmp_path, poll_seconds="0.2")
-    wait_for(lambda: server.world.releases and server.github.paths()[-1].endswith("/releases"))
+    wait_for(lambda: server.world.releases and server.forge.paths()[-1].endswith("/releases"))
     yield server
     server.stop()
 
 
 def test_an_update_takes_six_requests_and_silence_none(shop: OnGitHub) -> None:
-    with shop.github.counted() as opened:
+    with shop.forge.counted() as opened:
         pull = shop.propose("greeting", hello(2))
         wait_for(lambda: is_deployed(shop, pull))
     assert len(opened) <= MOST, opened
 
-    with shop.github.counted() as silent:
+    with shop.forge.counted() as silent:
         before = shop.world.fetches
         wait_for(lambda: shop.world.fetches >= before + 6)
     assert silent == []
 
-    with shop.github.counted() as updated:
+    with shop.forge.counted() as updated:
         shop.push("greeting", hello(3))
         wait_for(lambda: is_deployed(shop, pull))
     assert len(updated) <= MOST, updated
@@ -44,7 +44,7 @@ def test_an_update_takes_six_requests_and_silence_none(shop: OnGitHub) -> None:
 
 @pytest.mark.long
 def test_a_branch_without_a_pull_request_costs_nothing(shop: OnGitHub) -> None:
-    with shop.github.counted() as silent:
+    with shop.forge.counted() as silent:
         shop.push("greeting", hello(2))
         before = shop.world.fetches
         wait_for(lambda: shop.world.fetches >= before + 6)
@@ -54,4 +54,4 @@ def test_a_branch_without_a_pull_request_costs_nothing(shop: OnGitHub) -> None:
 def is_deployed(shop: OnGitHub, pull: Pull) -> bool:
     """Return whether the last request has deployed the preview of a head."""
     is_active = shop.deployed("preview/1").get(pull.head) == "success"
-    return is_active and shop.github.paths()[-1].endswith("/statuses")
+    return is_active and shop.forge.paths()[-1].endswith("/statuses")

@@ -1,4 +1,4 @@
-"""`review.source: forge`: only what GitHub's users have approved goes live."""
+"""`review.source: forge`: only what the forge's users have approved goes live."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.on_github import REVIEWED, OnGitHub
+from tests.support.on_github import REVIEWED, OnGitea, OnGitHub
 from tests.support.patience import wait_for
 from tests.support.small_project import hello
 
 
-@pytest.fixture
-def shop(tmp_path: Path) -> Iterator[OnGitHub]:
-    """A server whose live project demands a review on GitHub."""
-    server = OnGitHub(tmp_path, files=REVIEWED)
+@pytest.fixture(params=[OnGitHub, pytest.param(OnGitea, marks=pytest.mark.long)])
+def shop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[OnGitHub]:
+    """A server whose live project demands a review on its forge."""
+    server: OnGitHub = request.param(tmp_path, files=REVIEWED)
     yield server
     server.stop()
 
@@ -36,6 +36,17 @@ def test_an_approved_pull_request_goes_live_by_each_way_to_merge(
     shop.until_checked(pull, "success", "success")
     shop.world.review(pull.number, "bob")
     shop.world.merge(pull.number, "ada", method)
+    shop.until_live(2)
+
+
+@pytest.mark.long
+def test_rebase_of_several_commits_goes_live(shop: OnGitHub) -> None:
+    pull = shop.propose("two", hello(5))
+    shop.push("two", hello(2))
+    first = shop.propose("one", {"README.md": "one\n"})
+    for number in (first.number, pull.number):
+        shop.world.review(number, "bob")
+        shop.world.merge(number, "ada", "rebase")
     shop.until_live(2)
 
 
@@ -70,10 +81,10 @@ def test_an_outage_of_the_forge_holds_and_then_goes_on(shop: OnGitHub) -> None:
     pull = shop.propose("two", hello(2))
     shop.until_checked(pull, "success", "success")
     shop.world.review(pull.number, "bob")
-    fault = shop.github.faults.add("GET", "/commits/", status=503, times=1_000)
+    fault = shop.forge.faults.add("GET", "/commits/", status=503, times=1_000)
     shop.world.merge(pull.number, "ada")
     wait_for(lambda: fault.times < 1_000)
     until_held(shop, "Forge")
-    shop.github.faults.clear()
+    shop.forge.faults.clear()
     shop.push("other", hello(9))  # its webhook ends the pause
     shop.until_live(2)

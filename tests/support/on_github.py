@@ -1,4 +1,4 @@
-"""A server whose project is on the stand-in for GitHub, with its webhook."""
+"""A server whose project is on the stand-in for GitHub or Gitea, with its webhook."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+from tests.support.forge_world.api_server import ApiServer
+from tests.support.gitea.server import GiteaServer
 from tests.support.github.connected import APP_ID, KEY_ENV, install_app
 from tests.support.github.facts import Hook, Pull, Repo
 from tests.support.github.server import GitHubServer
@@ -34,31 +36,47 @@ REVIEWED = {
     "project.yaml": FILES["project.yaml"]
     + "review: { main: proposals, approvals: 1, source: forge }\n"
 }
-"""The file that demands a review on GitHub."""
+"""The file that demands a review on the forge."""
 
 EVENTS = ("push", "pull_request", "pull_request_review", "repository")
 
 
 class OnGitHub(Several):
-    """A server of one project on GitHub; `github` is the other side."""
+    """A server of one project on GitHub; `forge` is the other side.
+
+    Attributes:
+        role: the role of the server's user.
+        forged: headers of a webhook with a wrong signature.
+    """
+
+    role, has_deployments = "write", True
+    forged = {"x-github-event": "push", "x-hub-signature-256": f"sha256={'0' * 64}"}
 
     def __init__(
         self, folder: Path, *, files: dict[str, str] | None = None, poll_seconds: str = "3600",
         credential: str = TOKEN,
     ) -> None:  # fmt: skip
         """Args: `credential`: the key of `forge` with the credential, TOKEN or APP."""
-        self.github = GitHubServer(folder / "github")
-        self.world = self.github.world
+        self.forge = self.open_forge(folder)
+        self.world = self.forge.world
         self.token = self.world.add_token("bbops-bot")
-        self.world.repo.roles.update(ada="admin", bob="write")
+        self.world.repo.roles.update({"ada": "admin", "bob": "write", "bbops-bot": self.role})
         push(self.world.repo, "main", {**FILES, **(files or {})})
+        self.app = install_app(self.world)
         self.grant = self.world.grants[self.token]
         (folder / "server").mkdir()
         self.folder, self.poll_seconds = folder / "server", poll_seconds
-        self.app = install_app(self.world)
-        address = {"url": self.github.clone_url(), "forge": self.github.url}
-        self.start(FILE.format(credential=credential, **address))
+        self.start(self.settings(credential))
         self.until("live", "shop")
+
+    def open_forge(self, folder: Path) -> ApiServer:
+        """Start the forge."""
+        return GitHubServer(folder / "github")
+
+    def settings(self, credential: str) -> str:
+        """Return the text of server.yaml."""
+        url = self.forge.clone_url()
+        return FILE.format(url=url, forge=self.forge.url, credential=credential)
 
     def start(self, text: str = "") -> None:
         """Start the server; its webhook is at its new address."""
@@ -73,9 +91,9 @@ class OnGitHub(Several):
         self.start()
 
     def stop(self, *arguments: Any) -> int:
-        """Stop the server, then GitHub."""
+        """Stop the server, then the forge."""
         code = super().stop(*arguments)
-        self.github.__exit__()
+        self.forge.__exit__()
         return code
 
     # ---- what users do
@@ -99,7 +117,7 @@ class OnGitHub(Several):
         """Send the webhook of a pull request, though nothing has changed."""
         self.world.webhooks.emit("pull_request", {"action": "edited"}, self.world.repo.name)
 
-    # ---- what GitHub shows
+    # ---- what the forge shows
     def statuses(self, commit: str) -> dict[str, str]:
         """Return the newest state of each status of a commit."""
         return {
@@ -123,13 +141,51 @@ class OnGitHub(Several):
             for found in self.world.deployments if found.environment == environment
         }  # fmt: skip
 
+    def until_previewed(self, pull: Pull) -> None:
+        """Wait until the preview of a head is shown."""
+        wait_for(lambda: self.deployed(f"preview/{pull.number}") == {pull.head: "success"})
+        assert "Preview" in "".join(self.comments(pull))
+
+    def until_ended(self, pull: Pull) -> None:
+        """Wait until the preview of a merged head has ended."""
+        wait_for(lambda: self.deployed(f"preview/{pull.number}") == {pull.head: "inactive"})
+
+    def until_in_production(self, commit: str) -> None:
+        """Wait until a commit is deployed to production."""
+        wait_for(lambda: self.deployed("production").get(commit) == "success")
+
     def version(self) -> int:
         """Return the version that the live API answers."""
         return int(self.api.get("/hello").json()["version"])
 
     def until_live(self, version: int) -> None:
         """Wait until the live API answers a version."""
-        try:
-            wait_for(lambda: self.version() == version)
-        except AssertionError:
-            raise AssertionError((version, self.told("shop"))) from None
+        wait_for(lambda: self.version() == version)
+
+
+class OnGitea(OnGitHub):
+    """A server of one project on Gitea, which has no deployments."""
+
+    role, has_deployments = "admin", False
+    forged = {"x-gitea-event": "push", "x-gitea-signature": "0" * 64}
+
+    def open_forge(self, folder: Path) -> ApiServer:
+        """Start the forge."""
+        return GiteaServer(folder / "gitea")
+
+    def settings(self, credential: str) -> str:
+        """Return the text of server.yaml."""
+        return super().settings(credential).replace("kind: github", "kind: gitea")
+
+    def until_previewed(self, pull: Pull) -> None:
+        """Wait until the comment shows the preview of a head."""
+        wait_for(lambda: all(
+            word in "".join(self.comments(pull)) for word in ("Preview", pull.head[:12])
+        ))  # fmt: skip
+
+    def until_ended(self, pull: Pull) -> None:
+        """Do nothing: the preview of a merged head is in no list of the forge."""
+
+    def until_in_production(self, commit: str) -> None:
+        """Wait until a commit is live."""
+        wait_for(lambda: self.told("shop")["applied_revision"].endswith(commit))

@@ -75,7 +75,8 @@ class ForgeConnection:
             return "no address: 'urls: { control: https://… }' is not set"
         if self.webhook is None:
             return f"{address} is not known at the forge, or the credential may not read webhooks"
-        return f"{address}, last delivery: {self.webhook.last or 'none'}"
+        last = f", last delivery: {self.webhook.last}" if self.webhook.last else ""
+        return f"{address}{last}"
 
 
 async def read_status(project: ForgeProject, forge: HostedForge) -> ForgeConnection:

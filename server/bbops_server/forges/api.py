@@ -63,6 +63,7 @@ class ForgeApi:
     def __init__(
         self, base: str, credential: ApiCredential, egress: EgressPolicy, *,
         headers: Mapping[str, str] | None = None, root: str = "", clock: Clock | None = None,
+        moves_writes: bool = False,
     ) -> None:  # fmt: skip
         """Create a client.
 
@@ -73,9 +74,11 @@ class ForgeApi:
             headers: of every request.
             root: the path of the repository, such as `/repos/acme/shop`.
             clock: for pauses.
+            moves_writes: whether the forge answers a write to a renamed repository with 301, after
+                which the same write is sent to its new path.
         """
         self._base, self._root, self._credential = base, root, credential
-        self._headers = dict(headers or {})
+        self._headers, self._moves_writes = dict(headers or {}), moves_writes
         self._http = OutsideHttp(egress, max_body_bytes=MAX_BODY_BYTES, max_redirects=0)
         self._cache, self._slots = ResponseCache(), asyncio.Semaphore(MAX_PARALLEL)
         self.forge = urlsplit(base).netloc
@@ -217,19 +220,21 @@ class ForgeApi:
         target = _join(request.url, response.headers.get("location", ""))
         if _origin(target) != _origin(self._base):
             raise ForgeError(f"{self.forge} redirects to another server, expected its own address")
-        if request.method not in _SAFE and response.status < 307:
+        is_known = response.status in _PERMANENT and self._learn(request.url, target)
+        keeps_method = response.status >= 307 or (is_known and self._moves_writes)
+        if request.method not in _SAFE and not keeps_method:
             raise ForgeGone(f"{name_path(request.url)} has moved", hint="update its address")
-        if response.status in _PERMANENT:
-            self._learn(request.url, target)
         return target
 
-    def _learn(self, url: str, target: str) -> None:
-        """Remember the path that replaces the repository's, if the rest of it is the same."""
+    def _learn(self, url: str, target: str) -> bool:
+        """Remember the path that replaces the repository's; return whether the rest is the same."""
         start = self._base + self._root
         rest = url.partition("?")[0].removeprefix(start)
         path = target.partition("?")[0]
-        if self._root and url.startswith(start) and path.endswith(rest):
+        is_same = bool(self._root) and url.startswith(start) and path.endswith(rest)
+        if is_same:
             self.moved = path.removesuffix(rest).removeprefix(self._base)
+        return is_same
 
     def _url(self, path: str, query: Mapping[str, str | int]) -> str:
         root = self._root

@@ -9,13 +9,19 @@ import msgspec
 
 from bbops.base.host import HttpRequest, HttpResponse
 from bbops.base.render import one_line
-from bbops_server.forges.hosted import ForgeConflict, ForgeError, ForgeForbidden, ForgeGone
+from bbops_server.forges.hosted import (
+    ForgeConflict,
+    ForgeError,
+    ForgeForbidden,
+    ForgeGone,
+    ForgeRejected,
+)
 
 MAX_MESSAGE: Final = 300
 _CREDENTIALS: Final = ("authorization", "private-token")
 _CONFLICTS: Final = frozenset({405, 409, 412, 422})
 _KINDS: Final[dict[int, type[ForgeError]]] = {
-    401: ForgeForbidden, 403: ForgeForbidden, 404: ForgeGone, 410: ForgeGone,
+    401: ForgeRejected, 403: ForgeForbidden, 404: ForgeGone, 410: ForgeGone,
     **dict.fromkeys(_CONFLICTS, ForgeConflict),
 }  # fmt: skip
 

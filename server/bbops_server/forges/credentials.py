@@ -12,15 +12,15 @@ from bbops_server.process.host.secrets import Secrets
 class TokenCredential:
     """An access token in a variable. It is read for each request, so a new one counts at once."""
 
-    def __init__(self, secrets: Secrets, variable: str, *, header: str = "bearer") -> None:
+    def __init__(self, secrets: Secrets, variable: str, *, scheme: str = "Bearer") -> None:
         """Use the token of a variable.
 
         Args:
             secrets: the server's values.
             variable: the name of the variable.
-            header: `bearer`, or the name of a header with the token alone.
+            scheme: the word before the token in the header `authorization`.
         """
-        self._secrets, self._variable, self._header = secrets, variable, header
+        self._secrets, self._variable, self._scheme = secrets, variable, scheme
 
     def __repr__(self) -> str:
         return f"TokenCredential({self._variable!r})"
@@ -36,9 +36,7 @@ class TokenCredential:
 
     async def headers(self) -> Mapping[str, str]:
         """Return the header with the token. Raises as `token`."""
-        token = await self.token()
-        is_bearer = self._header == "bearer"
-        return {"authorization": f"Bearer {token}"} if is_bearer else {self._header: token}
+        return {"authorization": f"{self._scheme} {await self.token()}"}
 
     def renew(self) -> bool:
         """Return False: the forge rejected the only token."""

@@ -51,6 +51,10 @@ class ForgeForbidden(ForgeError):
     """The credential is not valid any more, or lacks a right."""
 
 
+class ForgeRejected(ForgeForbidden):
+    """The credential is not valid any more."""
+
+
 class ForgeGone(ForgeError):
     """The repository, pull request or comment does not exist, or the credential may not see it."""
 

@@ -27,6 +27,8 @@ class PullRequest:
         merged: the commit by which it came in; empty while it has not.
         merged_by: the login of the user who merged it; empty while it has not.
         body: its description.
+        commits: the number of its commits, on a forge that names it for the last commit of a rebase
+            alone; 0 elsewhere.
     """
 
     number: int
@@ -42,6 +44,7 @@ class PullRequest:
     merged: str = ""
     merged_by: str = ""
     body: str = ""
+    commits: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +76,14 @@ class BranchRules:
         approvals: the number of required approvals.
         checks: the names of required checks.
         needs_owners: whether owners of the changed files must approve.
+        patterns: patterns of names, as of a shell: each requires a check, and the success of all
+            that match.
     """
 
     approvals: int = 0
     checks: frozenset[str] = frozenset()
     needs_owners: bool = False
+    patterns: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
+from urllib.parse import unquote, urlencode
 
 import jwt
 
+from tests.support.forge_world.api_server import ApiServer, Sent
 from tests.support.github import app_routes, pull_routes, report_routes
 from tests.support.github.app_routes import JWT, NOTHING
 from tests.support.github.facts import Grant
-from tests.support.github.faults import Faults
 from tests.support.github.report_shapes import ReportShapes
 from tests.support.github.routing import Call, Reply, Route, find_route
-from tests.support.github.smart_http import serve_git
 from tests.support.github.world import GitHubWorld, Refused
 
 API = "/api/v3"
@@ -29,89 +24,18 @@ MODULES = (pull_routes, report_routes, app_routes)
 _DOCS = "https://docs.github.com/rest"
 
 
-@dataclass(frozen=True)
-class GitHubRequest:
-    """A request with its response; `template` is its path in GitHub's description."""
+class GitHubServer(ApiServer):
+    """Serves one world."""
 
-    method: str
-    path: str
-    query: Mapping[str, str]
-    headers: Mapping[str, str]
-    body: Any
-    status: int
-    value: Any
-    template: str = ""
-
-
-class GitHubServer(ThreadingHTTPServer):
-    """Serves one world.
-
-    Attributes:
-        requests: requests of the API, oldest first.
-        page_size: the largest page, which tests lower.
-    """
-
-    daemon_threads = True
+    api = API
 
     def __init__(self, folder: Path, name: str = "acme/shop") -> None:
-        self.world, self.faults = GitHubWorld(folder, name), Faults()
-        self.requests: list[GitHubRequest] = []
-        self.page_size, self.left = 100, 5_000
-        super().__init__(("127.0.0.1", 0), _Handler)
+        self.left = 5_000
+        super().__init__(GitHubWorld(folder, name), page_size=100)
         self.shapes = ReportShapes(self.world, self.url)
-        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+        self.start()
 
-    def __exit__(self, *_: object) -> None:
-        self.world.webhooks.stop()
-        self.shutdown()
-        self.server_close()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self.server_address[1]}"
-
-    def clone_url(self, name: str = "") -> str:
-        """Return the address of the repository, or of a fork, for git."""
-        return f"{self.url}/{name or self.world.repo.name}.git"
-
-    def paths(self) -> list[str]:
-        """Return the method and path of each request."""
-        return [f"{request.method} {request.path}" for request in self.requests]
-
-    @contextmanager
-    def counted(self) -> Iterator[list[str]]:
-        """Yield a list that has the requests of the block after it."""
-        before, found = len(self.requests), list[str]()
-        yield found
-        found.extend(self.paths()[before:])
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """Ignore clients that close the connection."""
-
-    def answer(self, method: str, target: str, headers: Mapping[str, str], body: Any) -> Sent:
-        """Return the response of the API, and record it."""
-        parts = urlsplit(target)
-        path, query = parts.path.removeprefix(API), dict(parse_qsl(parts.query))
-        fault = self.faults.take(method, path)
-        if fault and fault.gate:
-            fault.gate.wait()
-        template, sent = "", None
-        if fault is None or fault.is_done or (fault.gate and not fault.status):
-            with self.world.lock:
-                self.world.sync()
-                template, sent = self._process(method, path, query, headers, body)
-                if method != "GET":
-                    self.world.sync()
-        if fault and not (fault.gate and not fault.status):
-            sent = Sent(fault.status, fault.value, {**self._limits(), **fault.headers})
-        assert sent is not None
-        record = GitHubRequest(
-            method, path, query, headers, body, sent.status, sent.value, template
-        )
-        self.requests.append(record)
-        return sent
-
-    def _process(
+    def process(
         self, method: str, path: str, query: dict[str, str], headers: Mapping[str, str], body: Any
     ) -> tuple[str, Sent]:
         route: Route | None = None
@@ -124,7 +48,7 @@ class GitHubServer(ThreadingHTTPServer):
                     "url": location,
                     "documentation_url": _DOCS,
                 }
-                return "", Sent(status, value, {"location": location, **self._limits()})
+                return "", Sent(status, value, {"location": location, **self.limits()})
             number = self.world.repo.id
             known = path.replace(f"/repositories/{number}", f"/repos/{self.world.repo.name}", 1)
             route, names = find_route(method, known)
@@ -135,7 +59,7 @@ class GitHubServer(ThreadingHTTPServer):
             refusal = {**reply.value, "documentation_url": _DOCS, "status": str(reply.status)}
             if reply.details:
                 refusal["errors"] = reply.details
-            return route.template if route else "", Sent(reply.status, refusal, self._limits())
+            return route.template if route else "", Sent(reply.status, refusal, self.limits())
         assert route is not None
         return route.template, self._finish(path, query, headers, reply)
 
@@ -205,52 +129,13 @@ class GitHubServer(ThreadingHTTPServer):
         if reply.status == 200:
             sent["etag"] = f'W/"{hashlib.sha256(json.dumps(value).encode()).hexdigest()}"'
             if headers.get("if-none-match") == sent["etag"]:
-                return Sent(304, None, {**sent, **self._limits(0)})
-        return Sent(reply.status, value, {**sent, **self._limits()})
+                return Sent(304, None, {**sent, **self.limits(0)})
+        return Sent(reply.status, value, {**sent, **self.limits()})
 
-    def _limits(self, cost: int = 1) -> dict[str, str]:
+    def limits(self, cost: int = 1) -> dict[str, str]:
         self.left -= cost
         reset = int(self.world.now().timestamp()) + 3_600
         return {
             "x-ratelimit-limit": "5000", "x-ratelimit-remaining": str(self.left),
             "x-ratelimit-reset": str(reset), "x-ratelimit-resource": "core",
         }  # fmt: skip
-
-
-@dataclass(frozen=True)
-class Sent:
-    """A response; the status 0 cuts the connection."""
-
-    status: int
-    value: Any
-    headers: Mapping[str, str]
-
-
-class _Handler(BaseHTTPRequestHandler):
-    server: GitHubServer
-    protocol_version = "HTTP/1.1"
-
-    def _answer(self) -> None:
-        if not self.path.startswith(API):
-            self.close_connection = True
-            serve_git(self, self.server.world)
-            return
-        data = self.rfile.read(int(self.headers.get("content-length", 0)))
-        headers = {name.lower(): value for name, value in self.headers.items()}
-        sent = self.server.answer(self.command, self.path, headers, json.loads(data or b"null"))
-        if not sent.status:
-            self.close_connection = True
-            return
-        text = b"" if sent.status == 304 else json.dumps(sent.value).encode()
-        with suppress(ConnectionError):
-            self.send_response(sent.status)
-            for name, value in {**sent.headers, "content-length": str(len(text))}.items():
-                self.send_header(name, value)
-            self.send_header("content-type", "application/json; charset=utf-8")
-            self.end_headers()
-            self.wfile.write(text)
-
-    do_GET = do_POST = do_PATCH = do_PUT = do_DELETE = _answer  # noqa: N815 - the base's names
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
-        """Print nothing."""

@@ -46,7 +46,7 @@ def _may_write(handler: BaseHTTPRequestHandler, world: GitHubWorld) -> bool:
     _, _, value = handler.headers.get("authorization", "").partition(" ")
     token = base64.b64decode(value).decode().partition(":")[2]
     grant = world.grants.get(token)
-    return grant is not None and grant.has("contents: write")
+    return grant is not None and grant.has(world.git_right)
 
 
 def _read(handler: BaseHTTPRequestHandler) -> bytes:

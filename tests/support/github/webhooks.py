@@ -7,7 +7,7 @@ import json
 import queue
 import threading
 import uuid
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
@@ -27,13 +27,16 @@ class Delivery:
     id: str = field(default_factory=lambda: str(uuid.uuid4()))
 
     @property
-    def headers(self) -> dict[str, str]:
-        digest = hmac.new(self.hook.secret.encode(), self.body, sha256).hexdigest()
-        return {
-            "content-type": "application/json", "user-agent": "GitHub-Hookshot/044aadd",
-            "x-github-event": self.event, "x-github-delivery": self.id,
-            "x-hub-signature-256": f"sha256={digest}",
-        }  # fmt: skip
+    def signature(self) -> str:
+        return hmac.new(self.hook.secret.encode(), self.body, sha256).hexdigest()
+
+
+def github_headers(delivery: Delivery) -> dict[str, str]:
+    return {
+        "content-type": "application/json", "user-agent": "GitHub-Hookshot/044aadd",
+        "x-github-event": delivery.event, "x-github-delivery": delivery.id,
+        "x-hub-signature-256": f"sha256={delivery.signature}",
+    }  # fmt: skip
 
 
 class Webhooks:
@@ -46,7 +49,8 @@ class Webhooks:
         sent: deliveries with the receiver's status, 0 without an answer.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, headers: Callable[[Delivery], dict[str, str]] = github_headers) -> None:
+        self._headers = headers
         self.hooks: list[Hook] = []
         self.lost = self.doubled = 0
         self.is_held = False
@@ -92,10 +96,10 @@ class Webhooks:
             while (delivery := self._queue.get()) is not None:
                 self.sent.append((delivery, self._send(client, delivery)))
 
-    @staticmethod
-    def _send(client: httpx.Client, delivery: Delivery) -> int:
+    def _send(self, client: httpx.Client, delivery: Delivery) -> int:
+        headers = self._headers(delivery)
         try:
-            answer = client.post(delivery.hook.url, content=delivery.body, headers=delivery.headers)
+            answer = client.post(delivery.hook.url, content=delivery.body, headers=headers)
         except httpx.TransportError:
             return 0
         return answer.status_code

@@ -68,7 +68,10 @@ class GitHubWorld:
         old_names: former names of the repository.
         manifests: the App and its private key, by the code of its manifest.
         teams: the members of each team, such as `acme/backend`.
+        git_right: the right of a token for pushes.
     """
+
+    git_right = "contents: write"
 
     def __init__(self, folder: Path, name: str = "acme/shop") -> None:
         self.lock = RLock()
@@ -213,12 +216,13 @@ class GitHubWorld:
             raise Refused(405, f"{method.title()} commits are not allowed on this repository.")
         for rules in (self.repo.rules, self.repo.classic or Rules()):
             self._require(pull, rules)
-        try:
-            pull.brought = bare.merge(self.repo, pull, method)
-        except subprocess.CalledProcessError:
-            raise Refused(405, "Pull Request is not mergeable") from None
-        self._close_as_merged(pull, who, pull.brought[-1])
-        self.sync()
+        with self.lock:  # else a request meanwhile takes it for a push
+            try:
+                pull.brought = bare.merge(self.repo, pull, method)
+            except subprocess.CalledProcessError:
+                raise Refused(405, "Pull Request is not mergeable") from None
+            self._close_as_merged(pull, who, pull.brought[-1])
+            self.sync()
         return pull.merge_commit
 
     def approvers(self, pull: Pull) -> set[str]:

@@ -96,15 +96,18 @@ def _find_start(
     start = end - 1
     if len(commits[start].parents) > 1:
         return start
-    while start and _is_rebased(commits[start - 1], pull, own):
+    while start and _is_rebased(commits[start - 1], pull, own, end - start):
         start -= 1
     return start
 
 
 def _is_rebased(
-    commit: ArrivedCommit, pull: PullRequest, own: Mapping[str, Sequence[PullRequest]]
+    commit: ArrivedCommit, pull: PullRequest, own: Mapping[str, Sequence[PullRequest]], known: int
 ) -> bool:
+    """Return whether a commit is one of a rebase of which the later `known` ones are known."""
     found = own.get(commit.commit, ())
     is_end = any(_ends_at(each, commit) for each in found)
-    is_of_pull = any(each.number == pull.number for each in found)
+    is_of_pull = any(each.number == pull.number for each in found) or (
+        not found and known < pull.commits
+    )
     return len(commit.parents) == 1 and is_of_pull and not is_end

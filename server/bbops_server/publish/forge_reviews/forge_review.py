@@ -84,8 +84,9 @@ class ForgeReview:
             )
         rules = await self._forge.read_rules(self._branch) if coverage.merged else BranchRules()
         demands = ReviewDemands(
-            max(approvals, rules.approvals), tuple(reasons), rules.checks, rules.needs_owners
-        )
+            max(approvals, rules.approvals), tuple(reasons), rules.checks, rules.needs_owners,
+            rules.patterns,
+        )  # fmt: skip
         for merged in coverage.merged:
             obstacles = await self._find_obstacles(merged, demands)
             if obstacles:
@@ -123,7 +124,9 @@ class ForgeReview:
     ) -> list[str]:
         """Return the missing approvals and checks of a pull request."""
         voices = await self._read_voices(pull, content.messages or "")
-        checks = await self._forge.list_checks(pull.head) if demands.checks else {}
+        checks = (
+            await self._forge.list_checks(pull.head) if demands.checks or demands.patterns else {}
+        )
         if not demands.needs_owners:
             return list(find_obstacles(demands, voices, checks, {}))
         request = ReadFirstFile(self._repository, self._live, list(OWNER_FILES))

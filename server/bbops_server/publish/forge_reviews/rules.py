@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
 from typing import Final
 
 from bbops_server.forges.values import CheckState, PullRequest, PullReview
@@ -34,12 +35,20 @@ class ReviewDemands:
         reasons: why the change needs more approvals than others.
         checks: the names of required checks.
         needs_owners: whether owners of the changed files must approve.
+        patterns: patterns of the names of required checks, as of a shell.
     """
 
     approvals: int
     reasons: tuple[str, ...] = ()
     checks: frozenset[str] = frozenset()
     needs_owners: bool = False
+    patterns: frozenset[str] = frozenset()
+
+    def names_among(self, found: Collection[str]) -> Iterator[str]:
+        """Yield the names of required checks; a pattern that matches no result stands for one."""
+        yield from self.checks
+        for pattern in self.patterns:
+            yield from [name for name in found if fnmatchcase(name, pattern)] or [pattern]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +164,7 @@ def find_obstacles(
         why = f": {'; '.join(demands.reasons)}" if demands.reasons else ""
         yield f"{missing} more approval{'s' if missing > 1 else ''} needed{why}"
         yield from (f"the approval of {who} {why}" for who, why in voices.discounted.items())
-    for name in sorted(demands.checks):
+    for name in sorted({*demands.names_among(checks)}):
         if (state := checks.get(name, "missing")) != "success":
             yield f"check '{name}' {_STATES[state]}"
     for file, owners in list(unowned.items())[:3]:

@@ -20,7 +20,7 @@ PUBLIC: Final[dict[ForgeKind, str]] = {
 
 _PATH: Final = re.compile(r"[\w.-]+(?:/[\w.-]+)+").fullmatch
 _SSH: Final = re.compile(r"(?:[\w.+-]+@)?([\w.-]+):(?!//)(.+)").fullmatch
-_WITHOUT_CLIENT: Final = frozenset[ForgeKind]({"gitea", "forgejo", "gitlab"})
+_WITHOUT_CLIENT: Final = frozenset[ForgeKind]({"gitlab"})
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")]
 
 

@@ -1,0 +1,1 @@
+"""The operations of Gitea and Forgejo, in parts."""
