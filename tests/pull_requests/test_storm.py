@@ -206,7 +206,7 @@ def is_up_to_date(shop: OnGitHub, pull: Pull) -> bool:
     is_broken = "vars.nothing" in shop.world.read(pull.head, "functions/hello.yaml")
     state = set(shop.statuses(pull.head).values())
     comments = shop.comments(pull)
-    is_right = state == {"success"} or "conflict" in comments[0] if not is_broken else (
-        state == {"failure"}
-    )  # fmt: skip
-    return len(comments) == 1 and f"`{pull.head[:12]}`" in comments[0] and is_right
+    if len(comments) != 1 or f"`{pull.head[:12]}`" not in comments[0]:
+        return False
+    expected = {"failure"} if is_broken else {"success"}
+    return state == expected or (not is_broken and "conflict" in comments[0])

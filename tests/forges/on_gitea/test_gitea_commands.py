@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.forges.test_forge_commands import HOOK, Operator
+from tests.support.forge_operator import HOOK, Operator
 from tests.support.gitea.connected import BOT, open_gitea
 from tests.support.gitea.server import GiteaServer
 

@@ -82,7 +82,7 @@ def missing(run: Run, forge: GiteaForge) -> set[str]:
 
 @pytest.mark.parametrize(
     ("scope", "right"),
-    [("user", "read:user"), ("organization", "read:organization"), ("issue", "write:issue")],
+    [("user", "read:user"), ("issue", "write:issue")],
 )
 def test_missing_scope_is_listed(client: GiteaClient, scope: str, right: str, run: Run) -> None:
     scopes = {name: level for name, level in SCOPES.items() if name != scope}
@@ -97,11 +97,11 @@ def test_trials_of_rights_change_nothing(world: GiteaWorld, client: GiteaClient,
     assert (world.pulls, world.comments, world.statuses) == ([], [], [])
 
 
-def test_repository_of_a_user_needs_no_teams(
-    world: GiteaWorld, forge: GiteaForge, run: Run
-) -> None:
-    world.repo.is_organization = False
-    assert missing(run, forge) == set()
+def test_invisible_repository_has_no_right(gitea: GiteaServer, forge: GiteaForge, run: Run) -> None:
+    gitea.faults.add("*", "/repos/", status=404, times=9)
+    assert missing(run, forge) == {
+        "write:repository", "write access to the repository", "write:issue",
+    }  # fmt: skip
 
 
 def test_rejected_token_is_an_error(world: GiteaWorld, forge: GiteaForge, run: Run) -> None:

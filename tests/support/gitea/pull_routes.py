@@ -107,12 +107,6 @@ def show_permission(call: GiteaCall) -> Reply:
     return Reply(200, {"permission": role, "role_name": role, "user": call.shapes.user(login)})
 
 
-@route("GET", "/orgs/{org}/teams", "organization: read")
-def list_teams(call: GiteaCall) -> Reply:
-    require(call.world.repo.is_organization)
-    return Reply(200, _teams(call))
-
-
 @route("GET", "/orgs/{org}/teams/search", "organization: read")
 def search_teams(call: GiteaCall) -> Reply:
     require(call.path["org"] == call.world.repo.owner)

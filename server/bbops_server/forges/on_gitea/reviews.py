@@ -70,8 +70,8 @@ class GiteaReviews(GiteaRepository):
     async def read_rules(self, branch: str) -> BranchRules:
         """Return the rules of the protection that applies to a branch.
 
-        The forge shows them to everybody who may read the repository. Owners of files are none of
-        them: its CODEOWNERS only request reviews.
+        Readers of the repository may read them. They have no owners of files: CODEOWNERS only
+        requests reviews there.
 
         Raises:
             ForgeError: a required check is named by an unsupported pattern.

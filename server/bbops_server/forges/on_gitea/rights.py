@@ -8,14 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import quote
 
 import msgspec
 
 from bbops_server.forges.hosted import ForgeConflict, ForgeForbidden, ForgeGone, ForgeRejected
 from bbops_server.forges.on_gitea.reports import COMMENTS
 from bbops_server.forges.on_gitea.repository import USERS, WRITE, GiteaRepository
-from bbops_server.forges.on_gitea.reviews import TEAMS
 from bbops_server.forges.values import ForgeRight
 
 PUSH: Final = "write access to the repository"
@@ -24,7 +22,6 @@ PURPOSES: Final[Mapping[str, str]] = {
     WRITE: "reports checks, pushes drafts, merges pull requests and creates releases",
     PUSH: "lets the token's user do so",
     COMMENTS: "comments pull requests",
-    TEAMS: "reads the members of teams",
 }
 """The purpose of each right, by the name of its scope."""
 
@@ -46,29 +43,30 @@ class GiteaRights(GiteaRepository):
     async def check_rights(self) -> Sequence[ForgeRight]:
         """Return the rights that the server needs, and whether the token has each.
 
-        Teams are of organizations: the repository of a user needs no right for them.
-
         Raises:
             ForgeError: the token is not valid, or the forge cannot be reached.
         """
-        owner, comment = quote(self.repository.partition("/")[0]), {"body": "bbops"}
+        comment = {"body": "bbops"}
         granted = {
             USERS: await self._try("GET", "/user"),
             WRITE: await self._try("POST", f"{self.root}/pulls", _NO_PULL, is_gone=False),
-            PUSH: await self._may_push(),
-            COMMENTS: await self._try("PATCH", f"{self.root}/issues/comments/0", comment),
-            TEAMS: await self._try("GET", f"/orgs/{owner}/teams"),
-        }
+            PUSH: False, COMMENTS: False,
+        }  # fmt: skip
+        if (permissions := await self._read_permissions()) is not None:
+            granted[PUSH] = permissions.push
+            granted[COMMENTS] = await self._try(
+                "PATCH", f"{self.root}/issues/comments/0", comment
+            )  # fmt: skip
         return [ForgeRight(name, PURPOSES[name], granted[name]) for name in PURPOSES]
 
-    async def _may_push(self) -> bool:
+    async def _read_permissions(self) -> _Permissions | None:
+        """Return the permissions of the token's user; None for an invisible repository."""
         try:
-            found = await self.api.get(self.root, _VisibleRepository)
+            return (await self.api.get(self.root, _VisibleRepository)).permissions
         except ForgeRejected:
             raise
         except (ForgeForbidden, ForgeGone):
-            return False
-        return found.permissions.push
+            return None
 
     async def _try(
         self, method: str, path: str, body: Any = None, *, is_gone: bool = True

@@ -55,8 +55,8 @@ class GiteaPull(msgspec.Struct):
     def value(self, commits: int = 0) -> PullRequest:
         """Return the pull request.
 
-        A head without a branch counts as one of a fork: everybody who may read a repository may
-        push it, to `refs/for/BRANCH`.
+        A head without a branch counts as a head of a fork: readers of the repository may push it,
+        to `refs/for/BRANCH`.
         """
         state: PullState = "open" if self.state == "open" else "closed"
         is_same = self.head.repo_id == self.base.repo_id
