@@ -271,7 +271,7 @@ class PullFollower:
     async def _read_pulls(self) -> Sequence[FollowedPull]:
         """Return the open pull requests with their heads, read from git.
 
-        Those of the repository's own branches come first: a stranger can open any number of others.
+        Pull requests of own branches come first: a stranger can open any number of others.
         """
         listed = await self._forge.list_open(self._at.project.branch)
         self._open = frozenset(pull.number for pull in listed)
