@@ -11,7 +11,7 @@ from tests.support.github.facts import Comment, Pull
 from tests.support.on_github import OnGitHub
 from tests.support.patience import wait_for
 from tests.support.served import git
-from tests.support.small_project import FILES, hello
+from tests.support.small_project import FILES, endpoint, hello
 
 VALUE = "the-secret-of-this-server-4711"
 NAMES = itertools.count(1)
@@ -108,8 +108,12 @@ def test_many_files_delay_no_publication_and_no_other_pull_request(shop: OnGitHu
     wait_for(lambda: any(each["number"] == pull.number for each in shop.control.get(
         "/api/projects/shop/pulls"
     ).json()["pulls"]))  # fmt: skip
-    shop.push("main", {"functions/other.yaml": FILES["functions/hello.yaml"]})
-    wait_for(lambda: shop.status()["revision"].endswith(shop.world.main()))
+    other = {
+        "functions/other.yaml": FILES["functions/hello.yaml"],
+        "endpoints/other.yaml": endpoint("GET", "/other", "other"),
+    }
+    shop.push("main", other)
+    wait_for(lambda: shop.api.get("/other").status_code == 200)
     assert not shop.statuses(pull.head)
     shop.world.close(pull.number)
     shop.world.close(own.number)
