@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,7 +15,7 @@ from bbops.source.git import store
 from tests.support.axe import axe, find_violations
 from tests.support.browser import DESK, MOST_TABS, PHONE, find_faults, go_to, opened, press, write
 from tests.support.browser_sign_in import sign_in, sign_in_by_form
-from tests.support.hostile_project import AUTHOR, BRANCH, FILES, PAYLOAD
+from tests.support.hostile_project import AUTHOR, BRANCH, FILES, LONG, PAYLOAD
 from tests.support.patience import wait_for
 from tests.support.served import Served, git
 from tests.support.served_people import run, serve_sample, set_up
@@ -32,7 +33,8 @@ PANELS = (
     "/functions", "/functions/list", "/tables", "/tables/users", "/channels", "/channels/v1",
     "/values", "/addons", "/files/functions/list.yaml", "/playground", "/playground/list",
     "/requests", "/requests/1", "/requests/2", "/jobs", "/webhooks", "/events", "/realtime",
-    "/drafts", "/proposals", "/versions", "/frontend", "/reference", "/keys", "/pages?name=first",
+    "/drafts", "/proposals", "/proposals/1", "/versions", "/frontend", "/reference", "/keys",
+    "/pages?name=first",
 )  # fmt: skip
 OTHERS = ("/", "/parts", "/account", "/people", "/roles", "/workspace", "/audit")
 _OUTSIDE = """() => [...document.querySelectorAll('main *, .side *, .top *')].filter((one) => {
@@ -55,11 +57,25 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         served.edit("functions/nightly.yaml", "steps:", f"# {PAYLOAD[:60]}\nsteps:")
         git(served.repository, "commit", "-qam", PAYLOAD, f"--author={AUTHOR} <a@example.com>")
         served.live()
-        git(served.repository, "branch", BRANCH)
+        propose(served)
         for path in ("/v1/list", f"/v1/{PAYLOAD}", "/v1/list?word=<script>"):
             served.api.get(path, headers={"user-agent": "<script>alert(1)</script>"})
         served.api.post("/v1/fails", json={"a": PAYLOAD})
         yield served
+
+
+def propose(served: Served) -> None:
+    """Push a hostile branch, and propose it with a hostile title."""
+    git(served.repository, "switch", "-qc", BRANCH)
+    served.edit("functions/nightly.yaml", "steps:", "# more\nsteps:")
+    served.commit(PAYLOAD)
+    git(served.repository, "switch", "-q", "main")
+    key = json.loads((served.repository / ".bbops/state/control.json").read_text())["token"]
+    made = served.control.post(
+        "/api/projects/hostile/proposals", headers={"authorization": f"Bearer {key}"},
+        json={"branch": BRANCH, "title": f"{PAYLOAD} {LONG}"[:200], "description": PAYLOAD},
+    )  # fmt: skip
+    assert made.status_code == 201, made.text
 
 
 @pytest.fixture

@@ -74,6 +74,13 @@ def test_charts_have_their_numbers_in_words_and_tables(tried: Tried, ada: Browse
     assert re.findall(r'class="num">(\d+)</td>', table) == ["1", "2", "30"]
 
 
+def test_a_lone_duration_is_as_wide_as_its_step(tried: Tried, ada: Browser) -> None:
+    record(tried, ago(5, milliseconds=30.0))
+    path = re.search(r'class="line series-1" d="M([\d.]+) [^H]+H([\d.]+)"', ada.get(PAGE).text)
+    assert path is not None
+    assert float(path[2]) - float(path[1]) > 9
+
+
 @pytest.mark.parametrize(
     ("query", "count", "text"),
     [
@@ -129,6 +136,17 @@ def test_the_slowest_and_the_failing_endpoint_are_links(tried: Tried, ada: Brows
     assert "no such column" in todo
     for link in set(re.findall(rf'href="({PAGE}/requests[^"]*)"', page)):
         assert ada.get(link.replace("&amp;", "&")).status_code == 200
+
+
+def test_a_thrown_error_is_shown_with_its_line(tried: Tried, ada: Browser) -> None:
+    thrown = {
+        "code": "serverError", "message": "the bank is closed", "fields": {},
+        "place": "functions/orders/pay.yaml:7",
+    }  # fmt: skip
+    record(tried, (*ago(2, status=500), "", None, thrown))
+    todo = ada.get(PAGE).text.partition('id="todo"')[2].partition("</section>")[0]
+    assert "the bank is closed" in todo
+    assert f'href="{PAGE}/files/functions/orders/pay.yaml#L7"' in todo
 
 
 def test_a_failed_step_is_a_failure_with_any_status(tried: Tried, ada: Browser) -> None:

@@ -142,12 +142,12 @@ def test_a_draft_is_asked_what_was_asked_before(served: Served) -> None:
     assert same.returncode == 0, same.stdout + same.stderr
     assert "0 of " in same.stdout
     assert "not replayed: its address holds a secret" in same.stdout
-    git(served.repository, "checkout", "-qb", "other")
+    git(served.repository, "checkout", "-qb", "greeting")
     served.edit("functions/try/show.yaml", "'${ query.name }'", "hello")
     served.commit("Change")
     git(served.repository, "checkout", "-q", "main")
-    wait_for(lambda: "other" in served.bbops("drafts", "list").stdout)
-    done = served.bbops("replay", "--against", "other", "--json")
+    wait_for(lambda: "greeting" in served.bbops("drafts", "list").stdout)
+    done = served.bbops("replay", "--against", "greeting", "--json")
     assert done.returncode == 2, done.stdout + done.stderr
     told = json.loads(done.stdout)
     changed = [one for one in told["asked"] if one["target"] == "/try/show?name=ada"]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Final
 
 from bbops.base.json_traffic import Traffic, TrafficPoint
@@ -212,22 +213,22 @@ def _column(traffic: Traffic, number: int, value: float, top: float, text: str) 
 
 
 def _path(traffic: Traffic, read: Read, top: float) -> str:
-    """Return a path with a gap at each step without a value; a lone value is a short dash."""
-    width = WIDTH / len(traffic.points)
+    """Return a path with a gap at each step without a value.
+
+    The line begins and ends at the edges of its steps, so that a lone value is visible.
+    """
+    half = WIDTH / len(traffic.points) / 2
+    values = [(number, read(point)) for number, point in enumerate(traffic.points)]
     parts: list[str] = []
-    is_open = False
-    for number, point in enumerate(traffic.points):
-        value = read(point)
-        if value is None:
-            is_open = False
-            continue
-        x, y = (number + 0.5) * width, HEIGHT * (1 - min(value, top) / top)
-        parts.append(
-            f"L{_show(x)} {_show(y)}"
-            if is_open
-            else f"M{_show(x - width / 3)} {_show(y)}H{_show(x)}"
-        )
-        is_open = True
+    for is_gap, steps in groupby(values, key=lambda step: step[1] is None):
+        if not is_gap:
+            dots = [
+                ((2 * number + 1) * half, HEIGHT * (1 - min(value or 0.0, top) / top))
+                for number, value in steps
+            ]
+            parts.append(f"M{_show(dots[0][0] - half)} {_show(dots[0][1])}")
+            parts.extend(f"L{_show(x)} {_show(y)}" for x, y in dots)
+            parts.append(f"H{_show(dots[-1][0] + half)}")
     return "".join(parts)
 
 

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Final
 
@@ -26,11 +24,7 @@ from bbops_server.forges.hosted import (
     ForgeGone,
     HostedForge,
 )
-from bbops_server.forges.values import PullRequest
-from bbops_server.process.host.secrets import StoreStamp
-from bbops_server.process.messages.repositories import FetchHeads
 from bbops_server.publish.drafts.drafts import ProjectDrafts
-from bbops_server.publish.impact.impact import HostedProject, ImpactReader
 from bbops_server.publish.impact.proposal_tests import ProposalTests
 from bbops_server.publish.pull_requests.desired import (
     DesiredPull,
@@ -38,15 +32,21 @@ from bbops_server.publish.pull_requests.desired import (
     PullPreview,
     make_desired,
 )
-from bbops_server.publish.pull_requests.effects import EffectReader, PullEffect, heads_folder
+from bbops_server.publish.pull_requests.effects import PullEffect, heads_folder
 from bbops_server.publish.pull_requests.fork_heads import ForkHeads
+from bbops_server.publish.pull_requests.known_effects import KnownEffects
 from bbops_server.publish.pull_requests.posting import PullPoster
 from bbops_server.publish.pull_requests.production import post_live
+from bbops_server.publish.pull_requests.reading import (
+    FollowedPull,
+    OpenPulls,
+    find_base,
+    read_open,
+)
 from bbops_server.publish.pull_requests.records import PostedFile
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.pinned import PinnedSource
 from bbops_server.publish.sources.remote import RemoteSource
-from bbops_server.publish.sources.sources import BranchSource
 from bbops_server.publish.stages.loop import Reconciler
 from bbops_server.publish.status.signal import Signal
 
@@ -62,28 +62,10 @@ LATE_SECONDS: Final = 10.0
 LEAST_PAUSE_SECONDS: Final = 1.0
 """The pause after a failure, also if an event arrives."""
 
-RETRY_FACTOR: Final = 20.0
-"""The pause after the effect of a fork that could not be read, by its duration."""
-
-FETCH_SECONDS: Final = 300.0
 _PAUSES: Final = (5.0, 15.0, 60.0, 300.0)
 """The pauses after failures in a row."""
 
-MAX_PULLS: Final = 200
-"""The open pull requests that are followed, newest first."""
-
 _log = logging.getLogger(__name__)
-
-EffectKey = tuple[str, str, str, StoreStamp, bool]
-"""Head, base, live revision, stamp of the env values, and whether its code runs."""
-
-
-@dataclass(frozen=True, slots=True)
-class FollowedPull:
-    """A pull request with its head in git."""
-
-    pull: PullRequest
-    head: str
 
 
 class PullFollower:
@@ -96,13 +78,8 @@ class PullFollower:
         self._forge, self._source = forge, source
         self._reconciler, self._drafts = reconciler, drafts
         self._event, self._wants_list, self._list_due = asyncio.Event(), True, 0.0
-        self._pulls: Sequence[FollowedPull] = ()
-        self._open: frozenset[int] = frozenset()
-        """All open pull requests, also those whose heads are not here."""
-        self._effects: dict[int, tuple[EffectKey, PullEffect]] = {}
-        self._retries: dict[int, float] = {}
-        """By number, the time from which an effect that could not be read is read again."""
-        self._tests = ProposalTests(self._at.plane.build)
+        self._open, self._tests = OpenPulls(), ProposalTests(self._at.plane.build)
+        self._effects = KnownEffects(source, self._tests)
         self._desired: dict[int, DesiredPull] = {}
         self._forks = ForkHeads(self._at.project.state)
         self._problem, self._failures = "", 0
@@ -124,7 +101,7 @@ class PullFollower:
 
     def status(self) -> ForgeStatus:
         """Return the open pull requests, newest first."""
-        newest = sorted(self._pulls, key=lambda each: -each.pull.number)
+        newest = sorted(self._open.followed, key=lambda each: -each.pull.number)
         pulls = [self._describe(followed) for followed in newest]
         return ForgeStatus(self._forge.repository, self._problem, pulls)
 
@@ -134,8 +111,7 @@ class PullFollower:
 
     def find_effect(self, number: int, head: str) -> PullEffect | None:
         """Return the effect of merging a head; None if it is not known yet."""
-        _, effect = self._effects.get(number, (None, None))
-        return effect if effect is not None and effect.head == head else None
+        return self._effects.find(number, head)
 
     def allow(self, number: int, head: str, who: str) -> str:
         """Allow the code of a fork's head to run here; return the full commit. Blocks.
@@ -143,7 +119,7 @@ class PullFollower:
         Raises:
             ServerError: there is no such open pull request of a fork, or its head is another one.
         """
-        followed = next((each for each in self._pulls if each.pull.number == number), None)
+        followed = self._open.find(number)
         if followed is None:
             raise ServerError(f"'{self._forge.repository}' has no open pull request #{number}")
         if not followed.pull.is_fork:
@@ -216,8 +192,8 @@ class PullFollower:
     def _check_heads(self) -> None:
         """Read the list if a branch has moved and no webhook has reported that."""
         drafts = {draft.branch: draft.commit for draft in self._drafts.list()}
-        own = (followed for followed in self._pulls if not followed.pull.is_fork)
-        if any(drafts.get(each.pull.branch, each.head) != each.head for each in own):
+        own = self._open.own
+        if any(drafts.get(each.draft, each.head) != each.head for each in own):
             self.refresh()
 
     async def _update(self, file: PostedFile) -> None:
@@ -225,21 +201,19 @@ class PullFollower:
         if self._wants_list or monotonic() >= self._list_due:
             self._wants_list = False
             try:
-                self._pulls = await self._read_pulls()
+                self._open = await read_open(self._forge, self._source, self._at)
             except BbopsError:
                 self._wants_list = True
                 raise
             self._list_due = monotonic() + LIST_SECONDS
             await self._end_others(file)
         self._show_forks()
-        base = await self._find_base()
+        base = await find_base(self._source, self._at)
         if not base:
             return
-        own = [each for each in self._pulls if not each.pull.is_fork]
-        forks = [each for each in self._pulls if each.pull.is_fork]
-        forbidden = [await self._try(file, each, base) for each in own]
+        forbidden = [await self._try(file, each, base) for each in self._open.own]
         await self._post_live(file)
-        for each in forks:
+        for each in self._open.forks:
             forbidden.append(await self._try(file, each, base))
             if self._event.is_set():  # the others wait: an event may be about an own branch
                 break
@@ -269,45 +243,23 @@ class PullFollower:
         name = project.name or self._reconciler.board.name
         return PullPlace(name, project.path, f"{page}/projects/{name}")
 
-    async def _read_pulls(self) -> Sequence[FollowedPull]:
-        """Return the open pull requests with their heads, read from git.
-
-        Those of the repository's own branches come first: a stranger can open any number of others.
-        """
-        listed = await self._forge.list_open(self._at.project.branch)
-        self._open = frozenset(pull.number for pull in listed)
-        first = sorted(listed, key=lambda pull: pull.is_fork)[:MAX_PULLS]
-        pulls = {self._forge.pull_ref.format(number=pull.number): pull for pull in first}
-        mirror = self._source.mirror
-        request = FetchHeads(
-            self._source.address.url, str(heads_folder(mirror)), str(mirror), tuple(pulls),
-            await self._source.find_authorization(),
-        )  # fmt: skip
-        heads = (await self._at.plane.build.ask(request, timeout_seconds=FETCH_SECONDS)).branches
-        return tuple(FollowedPull(pulls[ref], heads[ref]) for ref in pulls if ref in heads)
-
-    async def _find_base(self) -> str:
-        """Return the newest commit of the live branch; empty without one."""
-        newest = await self._source.revision(self._at.plane.build)
-        return newest.source["commit"] if newest is not None else ""
-
     async def _end_others(self, file: PostedFile) -> None:
         """End the previews of pull requests that are not open any more, and forget them."""
         for posted in file.posted.pulls:
-            if posted.number not in self._open:
+            if posted.number not in self._open.numbers:
                 await PullPoster(self._forge, file, posted.number).end_preview()
                 file.write(file.posted.drop(posted.number))
-                self._effects.pop(posted.number, None)
+                self._effects.drop(posted.number)
                 self._desired.pop(posted.number, None)
-                self._retries.pop(posted.number, None)
-        await asyncio.to_thread(self._forks.keep_open, self._open)
+        await asyncio.to_thread(self._forks.keep_open, self._open.numbers)
 
     async def _post(self, file: PostedFile, followed: FollowedPull, base: str) -> None:
         pull, head = followed.pull, followed.head
         runs = self._runs(followed)
         if runs and file.posted.find(pull.number).check.commit != head:
-            self._drafts.prepare(_draft_of(pull))
-        effect = await self._read_effect(followed, base)
+            self._drafts.prepare(followed.draft)
+        live = self._reconciler.board.applied or ""
+        effect = await self._effects.read(followed, base, live, self._at, runs=runs)
         desired = self._desired[pull.number] = make_desired(
             pull.number, effect, self._find_preview(followed), self._place, runs=runs
         )
@@ -317,42 +269,11 @@ class PullFollower:
             # its head has moved, or it was deleted: the next list shows that
             _log.info("pull request %d of '%s': %s", pull.number, self._forge.repository, error)
 
-    async def _read_effect(self, followed: FollowedPull, base: str) -> PullEffect:
-        """Return the effect of a merge, which is read again once something has changed.
-
-        The tests of a head run once: a change of the live branch plans it again, no more.
-        """
-        number, is_fork, at = followed.pull.number, followed.pull.is_fork, self._at
-        key = followed.head, base, self._reconciler.board.applied or "", at.secrets.stamp(), (
-            self._runs(followed)
-        )  # fmt: skip
-        known_key, known = self._effects.get(number, (None, None))
-        is_late = monotonic() >= self._retries.get(number, 0.0)
-        if known is not None and known_key == key and not (known.problem and is_late):
-            return known
-        heads = heads_folder(self._source.mirror)
-        source = BranchSource(heads, at.project.branch, at.project.path)
-        reader = EffectReader(
-            # a stranger's files must not delay a publication
-            ImpactReader(at.plane.awake.build if is_fork else at.plane.build, self._tests),
-            HostedProject(at.project.name, at, source),
-        )
-        tests = known.tests if known is not None and known.head == followed.head else None
-        runs_tests = self._runs(followed) and tests is None
-        began = monotonic()
-        effect = await reader.read(number, base, followed.head, runs_tests=runs_tests)
-        spent = monotonic() - began
-        self._retries[number] = monotonic() + (RETRY_FACTOR * spent if is_fork else 0.0)
-        if tests is not None:
-            effect = replace(effect, tests=tests)
-        self._effects[number] = key, effect
-        return effect
-
     def _find_preview(self, followed: FollowedPull) -> PullPreview:
         """Return the draft of a head whose code runs here."""
         if not self._runs(followed) or not self._at.plane.settings.drafts.most:
             return PullPreview()
-        branch = _draft_of(followed.pull)
+        branch = followed.draft
         draft = self._drafts.find(branch)
         is_current = draft is not None and draft.commit == followed.head
         problem = draft.message if draft is not None and is_current else ""
@@ -366,9 +287,9 @@ class PullFollower:
     def _show_forks(self) -> None:
         """Show the allowed heads of forks as drafts."""
         heads, path = heads_folder(self._source.mirror), self._at.project.path
-        allowed = [each for each in self._pulls if each.pull.is_fork and self._runs(each)]
+        allowed = [each for each in self._open.forks if self._runs(each)]
         self._drafts.show_forks({
-            _draft_of(each.pull): PinnedSource(heads, each.head, _draft_of(each.pull), path)
+            each.draft: PinnedSource(heads, each.head, each.draft, path)
             for each in allowed
         })  # fmt: skip
 
@@ -389,8 +310,3 @@ class PullFollower:
         if error.message != self._problem:
             _log.warning("cannot update '%s' on its forge: %s", self._forge.repository, error)
         self._problem = error.message
-
-
-def _draft_of(pull: PullRequest) -> str:
-    """Return the name of a pull request's draft; for a fork, a name that no branch can have."""
-    return f"pull~{pull.number}" if pull.is_fork else pull.branch

@@ -1,0 +1,86 @@
+"""The open pull requests of a project, from the forge's list and from git."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from bbops_server.forges.hosted import HostedForge
+from bbops_server.forges.values import PullRequest
+from bbops_server.process.messages.repositories import FetchHeads
+from bbops_server.publish.pull_requests.effects import heads_folder
+from bbops_server.publish.sources.context import PublishContext
+from bbops_server.publish.sources.remote import RemoteSource
+
+FETCH_SECONDS: Final = 300.0
+
+MAX_PULLS: Final = 200
+"""The open pull requests that are followed."""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedPull:
+    """A pull request with its head in git."""
+
+    pull: PullRequest
+    head: str
+
+    @property
+    def draft(self) -> str:
+        """The name of its draft; for a fork, a name that no branch can have."""
+        pull = self.pull
+        return f"pull~{pull.number}" if pull.is_fork else pull.branch
+
+
+@dataclass(frozen=True, slots=True)
+class OpenPulls:
+    """The open pull requests of a branch.
+
+    Attributes:
+        numbers: of all.
+        followed: those whose head could be fetched, at most `MAX_PULLS`. Branches of the
+            repository come first: a stranger can open any number from forks.
+    """
+
+    numbers: frozenset[int] = frozenset()
+    followed: Sequence[FollowedPull] = ()
+
+    @property
+    def own(self) -> Sequence[FollowedPull]:
+        """The pull requests of branches of the repository."""
+        return [each for each in self.followed if not each.pull.is_fork]
+
+    @property
+    def forks(self) -> Sequence[FollowedPull]:
+        """The pull requests from forks."""
+        return [each for each in self.followed if each.pull.is_fork]
+
+    def find(self, number: int) -> FollowedPull | None:
+        """Return a followed pull request."""
+        return next((each for each in self.followed if each.pull.number == number), None)
+
+
+async def read_open(forge: HostedForge, source: RemoteSource, at: PublishContext) -> OpenPulls:
+    """Return the open pull requests of a project's branch.
+
+    Raises:
+        ForgeError: the forge does not list them.
+        BbopsError: the repository cannot be reached.
+    """
+    listed = await forge.list_open(at.project.branch)
+    first = sorted(listed, key=lambda pull: pull.is_fork)[:MAX_PULLS]
+    pulls = {forge.pull_ref.format(number=pull.number): pull for pull in first}
+    request = FetchHeads(
+        source.address.url, str(heads_folder(source.mirror)), str(source.mirror), tuple(pulls),
+        await source.find_authorization(),
+    )  # fmt: skip
+    heads = (await at.plane.build.ask(request, timeout_seconds=FETCH_SECONDS)).branches
+    followed = tuple(FollowedPull(pulls[ref], heads[ref]) for ref in pulls if ref in heads)
+    return OpenPulls(frozenset(pull.number for pull in listed), followed)
+
+
+async def find_base(source: RemoteSource, at: PublishContext) -> str:
+    """Return the newest commit of the live branch; empty without one."""
+    newest = await source.revision(at.plane.build)
+    return newest.source["commit"] if newest is not None else ""
