@@ -228,13 +228,14 @@ class ForgeApi:
 
     def _learn(self, url: str, target: str) -> bool:
         """Remember the path that replaces the repository's; return whether the rest is the same."""
-        start = self._base + self._root
-        rest = url.partition("?")[0].removeprefix(start)
         path = target.partition("?")[0]
-        is_same = bool(self._root) and url.startswith(start) and path.endswith(rest)
-        if is_same:
-            self.moved = path.removesuffix(rest).removeprefix(self._base)
-        return is_same
+        for root in filter(None, (self.moved, self._root)):
+            start, rest = self._base + root, url.partition("?")[0].removeprefix(self._base + root)
+            if url.startswith(start) and rest[:1] in {"", "/"} and path.endswith(rest):
+                moved = path.removesuffix(rest).removeprefix(self._base)
+                self.moved = moved if moved != self._root else ""
+                return True
+        return False
 
     def _url(self, path: str, query: Mapping[str, str | int]) -> str:
         root = self._root

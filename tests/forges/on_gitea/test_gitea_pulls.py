@@ -119,6 +119,11 @@ def test_renamed_repository_is_followed_by_reads_and_writes(
     with gitea.counted() as requests:
         assert run(forge.get(1)).title == "Add a"
     assert requests == ["GET /repos/newco/store/pulls/1"]
+    for name in ("acme/store", "acme/shop"):
+        world.old_names.discard(name)
+        world.rename(name)
+        run(forge.comment(1, name))
+    assert [comment.body for comment in world.comments] == ["acme/store", "acme/shop"]
 
 
 def test_address_of_a_line_names_the_commit(forge: GiteaForge) -> None:
