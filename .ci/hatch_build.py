@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tarfile
+from io import BytesIO
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
@@ -16,17 +19,20 @@ import islands
 WHEEL = {
     "bbops/": "bbops/",
     "server/bbops_server/": "bbops_server/",
-    "docs/": "bbops/_assets/docs/",
     "project-template/": "bbops/_assets/project-template/",
 }
 """Where the files of each folder lie in the wheel."""
 
+PAGES = "bbops/_assets/docs.tar.bz2"
+"""The pages of docs in the wheel: packed together, they take half the space."""
 LEFT_OUT = ("docs/decisions/", "docs/example/", "docs/upcoming/")
 """Folders of the docs that no command, page or tool of an installation reads."""
 
 
 class TrackedFiles(BuildHookInterface[Any]):
     """Name each file of a wheel or source archive; an editable install names folders instead."""
+
+    folder: TemporaryDirectory[str] | None = None
 
     def dependencies(self) -> list[str]:
         """Return Node as a requirement if islands must be built and there is no npm."""
@@ -44,14 +50,35 @@ class TrackedFiles(BuildHookInterface[Any]):
         files = [*tracked_files(root), *([] if reason else built_files(root))]
         named = {file: place(file) for file in files}
         build_data["force_include"].update({file: to for file, to in named.items() if to})
+        if self.target_name == "wheel":
+            self.folder = TemporaryDirectory()
+            build_data["force_include"][pack_pages(root, files, self.folder.name)] = PAGES
+
+    def finalize(self, *_: Any) -> None:
+        """Remove the archive of the pages, which is in the wheel by now."""
+        if self.folder:
+            self.folder.cleanup()
 
 
 def place_in_wheel(file: str) -> str:
     """Return where a file lies in the wheel; empty if it is not part of it."""
     for folder, target in WHEEL.items():
-        if file.startswith(folder) and not file.startswith(LEFT_OUT):
+        if file.startswith(folder):
             return target + file.removeprefix(folder)
     return ""
+
+
+def pack_pages(root: Path, files: list[str], folder: str) -> str:
+    """Write the pages of docs into an archive, whose bytes depend on the pages only."""
+    target = Path(folder) / Path(PAGES).name
+    with tarfile.open(target, "w:bz2") as archive:
+        for file in sorted(files):
+            if file.startswith("docs/") and not file.startswith(LEFT_OUT):
+                data = (root / file).read_bytes()
+                member = tarfile.TarInfo(file.removeprefix("docs/"))
+                member.size = len(data)
+                archive.addfile(member, BytesIO(data))
+    return str(target)
 
 
 def built_files(root: Path) -> list[str]:

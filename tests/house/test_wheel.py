@@ -14,7 +14,7 @@ from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
 from bbops.interfaces.mcp.handbook import read_pages
-from tests.support.packing import copy, git, packed, tracked
+from tests.support.packing import LEFT_OUT, PAGES, copy, git, packed, tracked
 
 __all__ = ["copy", "tracked"]
 
@@ -44,9 +44,13 @@ def test_the_wheel_is_what_git_tracks(copy: Path, tracked: list[str]) -> None:
     assert wheel_of(copy) == packed(tracked)
 
 
-def test_each_page_of_the_handbook_is_in_the_wheel(tracked: list[str]) -> None:
-    names = packed(tracked)
-    assert {f"bbops/_assets/docs/{path}" for path in read_pages()} <= names
+def test_the_wheel_has_the_pages_of_docs_in_one_archive(copy: Path, tracked: list[str]) -> None:
+    built = next(WheelBuilder(str(copy)).build(directory=str(copy.parent / "dist")))
+    with zipfile.ZipFile(built) as wheel, tarfile.open(fileobj=wheel.open(PAGES)) as archive:
+        names = {f"docs/{name}" for name in archive.getnames()}
+    docs = {name for name in tracked if name.startswith("docs/")}
+    assert names == {name for name in docs if not name.startswith(LEFT_OUT)}
+    assert {f"docs/{path}" for path in read_pages()} <= names
 
 
 def test_dot_files_of_the_template_are_in_the_wheel(copy: Path) -> None:

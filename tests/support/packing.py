@@ -14,9 +14,9 @@ from tests.conftest import ROOT
 PLACES = {
     "bbops/": "bbops/",
     "server/bbops_server/": "bbops_server/",
-    "docs/": "bbops/_assets/docs/",
     "project-template/": "bbops/_assets/project-template/",
 }
+PAGES = "bbops/_assets/docs.tar.bz2"
 LEFT_OUT = ("docs/decisions/", "docs/example/", "docs/upcoming/")
 """Folders that only a checkout has."""
 JUNK = (
@@ -63,9 +63,9 @@ def copy(tracked: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def packed(tracked: Iterable[str]) -> set[str]:
-    return {
+    return {PAGES} | {
         target + name.removeprefix(folder)
         for name in tracked
         for folder, target in PLACES.items()
-        if name.startswith(folder) and not name.startswith(LEFT_OUT)
+        if name.startswith(folder)
     }

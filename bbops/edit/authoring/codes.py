@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bbops.base.assets import asset_folder
-from bbops.source.tree import FolderTree
+from bbops.base.assets import read_documentation
 
 _SECTION = re.compile(r"# (.+)")
 _CODE = re.compile(r"^## ([A-Za-z-]+)$", re.MULTILINE)
@@ -31,12 +30,9 @@ def read_codes() -> dict[str, Code]:
     Raises:
         BbopsError: this installation lacks the pages.
     """
-    tree = FolderTree(asset_folder("docs") / "errors")
-    pages = [one.blob for one in tree.entries()]
-    texts = tree.read(pages)
     found: dict[str, Code] = {}
-    for page in pages:
-        found |= parse_codes(texts[page].decode())
+    for text in read_documentation("errors").values():
+        found |= parse_codes(text)
     return found
 
 

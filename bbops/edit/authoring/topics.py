@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from bbops.base.assets import asset_folder
-from bbops.source.tree import FolderTree
+from bbops.base.assets import read_documentation
 
 GROUPS: Final = (
     "type", "operator", "filter", "function", "step", "kind", "addon", "key",
@@ -51,13 +50,10 @@ def read_topics() -> list[Topic]:
     Raises:
         BbopsError: this installation lacks the pages.
     """
-    tree = FolderTree(asset_folder("docs") / "language")
-    blobs = {one.path: one.blob for one in tree.entries() if one.path.endswith(".md")}
-    texts = tree.read(list(blobs.values()))
     found = [
         topic
-        for path, blob in blobs.items() if not path.endswith("README.md")
-        for topic in parse_topics(path, texts[blob].decode())
+        for path, text in read_documentation("language").items() if not path.endswith("README.md")
+        for topic in parse_topics(path, text)
     ]  # fmt: skip
     return sorted(found, key=lambda one: GROUPS.index(one.group))
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
-from bbops.base.assets import asset_folder
-from bbops.source.tree import FolderTree
+from bbops.base.assets import read_documentation
 
 _LEFT_OUT: Final = ("decisions/", "example/")
 _HEADING: Final = re.compile(r"^(#{1,3}) (.+)$")
@@ -76,14 +75,8 @@ def anchor(heading: str) -> str:
 @cache
 def read_pages() -> Mapping[str, HandbookPage]:
     """Return the pages by path, without decisions and the example."""
-    tree = FolderTree(asset_folder("docs"))
-    entries = [
-        entry for entry in tree.entries()
-        if entry.kind == "file" and entry.path.endswith(".md")
-        and not entry.path.startswith(_LEFT_OUT)
-    ]  # fmt: skip
-    texts = tree.read([entry.blob for entry in entries])
-    return {str(entry.path): _page(entry.path, texts[entry.blob].decode()) for entry in entries}
+    pages = read_documentation().items()
+    return {path: _page(path, text) for path, text in pages if not path.startswith(_LEFT_OUT)}
 
 
 def _page(path: str, text: str) -> HandbookPage:
