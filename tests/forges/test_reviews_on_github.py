@@ -40,11 +40,11 @@ def reason(server: OnGitHub, text: str = "") -> str:
 def test_required_check_holds_a_merge_past_the_rules(server: OnGitHub) -> None:
     pull = server.propose("topic", hello(5))
     server.world.review(pull.number, "bob")
-    server.github.faults.add("GET", "/commits/[0-9a-f]+/pulls", times=9, status=503)
+    server.forge.faults.add("GET", "/commits/[0-9a-f]+/pulls", times=9, status=503)
     server.world.merge(pull.number, "bob")
     assert reason(server) == "ForgeAway"
     server.world.repo.rules = Rules(checks=["deploy"])  # an administrator has merged without it
-    server.github.faults.clear()
+    server.forge.faults.clear()
     assert reason(server, "check 'deploy' has not run") == "ReviewMissing"
     status = Status(server.world.new_id(), pull.head, "deploy", "success", "ci")
     server.world.statuses.append(status)
