@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from tests.bench.contests import contests
+from tests.bench.paint import PAGES
+from tests.bench.paint import main as paint
 from tests.bench.project import large_project, route_paths, served_project
 from tests.bench.servers import SERVERS, TITLES
 from tests.bench.shots import ADD, ITEM
@@ -93,3 +95,10 @@ def test_a_part_of_the_benchmark_of_work_prints_its_figures(
 def test_benchmark_of_live_views_prints_the_ratio(capsys: pytest.CaptureFixture[str]) -> None:
     tails(rounds=1, seconds=0.5, tails=10)
     assert "median ratio" in capsys.readouterr().out
+
+
+@pytest.mark.bench
+def test_lcp_and_cls_of_each_page_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    paint(visits=1)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[0] for line in lines[1:]] == ["fast"] * len(PAGES) + ["slow"] * len(PAGES)
