@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,15 @@ def test_the_rules_of_the_forge_hold_for_agents(shop: Shop) -> None:
     assert outcome["state"] == "merged"
     assert outcome["commit"] == shop.tip("main")
     wait_for(lambda: shop.api.get("/hello").json()["version"] == 2)
+
+
+def test_processes_of_projects_have_no_token_of_the_forge(shop: Shop) -> None:
+    children = " ".join(
+        path.read_text() for path in Path(f"/proc/{os.getpid()}/task").glob("*/children")
+    )
+    environments = [Path(f"/proc/{pid}/environ").read_bytes() for pid in children.split()]
+    assert environments
+    assert not any(b"SHOP_FORGE_TOKEN=" in environment for environment in environments)
 
 
 def test_a_branch_that_moved_is_not_overwritten(shop: Shop) -> None:

@@ -7,7 +7,7 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -402,8 +402,20 @@ class SupervisedChild:
             pause_seconds = min(2 * pause_seconds + 0.1, _MAX_PAUSE_SECONDS)
 
 
+_hidden = {KEY_VARIABLE}
+
+
+def hide_variables(names: Iterable[str]) -> None:
+    """Keep variables out of the environment of processes that start from now on.
+
+    Args:
+        names: the variables of the server's own secrets, which no code of a project needs.
+    """
+    _hidden.update(names)
+
+
 def _environment() -> dict[str, str]:
-    return {name: text for name, text in os.environ.items() if name != KEY_VARIABLE}
+    return {name: text for name, text in os.environ.items() if name not in _hidden}
 
 
 def _seconds_until(until: float) -> float:

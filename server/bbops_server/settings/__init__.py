@@ -186,6 +186,16 @@ class Settings:
     """The socket behind which the browser is; found when the server starts."""
 
     @property
+    def secret_variables(self) -> frozenset[str]:
+        """The variables of the server's own secrets: of sign-in, webhooks and forges."""
+        access = self.access
+        named = [each.secret_env for each in access.providers]
+        named += [each.secret_env for each in self.webhooks]
+        for forge in access.forges:
+            named += [forge.secret_env, forge.token_env, forge.app.key_env if forge.app else ""]
+        return frozenset(named) - {""}
+
+    @property
     def accounts(self) -> PostgresPlace | None:
         """The schema of the accounts; None if they are in the state folder.
 

@@ -18,7 +18,12 @@ from bbops.base.errors import BbopsError, ServerError
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.data_plane.live.bell import make_bell
 from bbops_server.data_plane.live.shared import Shared
-from bbops_server.process.children import Child, ChildGone, SupervisedChild
+from bbops_server.process.children import (
+    Child,
+    ChildGone,
+    SupervisedChild,
+    hide_variables,
+)
 from bbops_server.process.messages.drafts import (
     AllowEgress,
     ArrangeDrafts,
@@ -72,6 +77,7 @@ class Plane:
 
     def __init__(self, settings: Settings, listening: socket.socket) -> None:
         """The data processes inherit `listening`; no process is started yet."""
+        hide_variables(settings.secret_variables)
         self.settings = settings
         self.opened, self.owned, self.alone = asyncio.Event(), asyncio.Event(), asyncio.Event()
         self._is_open = False

@@ -21,6 +21,7 @@ from bbops.interfaces.answers import ServerStatus
 from bbops.source.git.address import Address
 from bbops_server.forges.hosted import HostedForge
 from bbops_server.forges.opening import open_forge
+from bbops_server.process.children import hide_variables
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.messages.projects import EVERYWHERE, ProjectPlace
@@ -159,6 +160,7 @@ class FileFollower:
             egress=tuple(new.egress.allow), reads_clients=new.egress.client_documents,
             webhooks=webhook_settings(new), version_tag=new.version_tag,
         )  # fmt: skip
+        hide_variables(self.plane.settings.secret_variables)
 
     async def arrange(self, new: ServerFile, settings: Mapping[str, ProjectSettings]) -> None:
         """Serve the projects at the addresses of the file."""
