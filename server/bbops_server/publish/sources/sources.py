@@ -170,12 +170,34 @@ def describe(repository: Path, commit: str, branch: str, path: str) -> FetchedRe
     return FetchedRevision(str(Revision(branch, commit)), source)
 
 
-class FolderSource:
-    """A working tree with uncommitted files, for `bbops dev`."""
+class LoneSource:
+    """The parts of a source without branches, tags and refs."""
 
     poll_seconds = 0.2
-    holds_rewrites = is_elsewhere = False
+    holds_rewrites = False
     has_own_frontends, frontend_error = False, ""
+
+    def refresh(self) -> None:
+        """Do nothing: every poll reads the source."""
+
+    async def branches(self, build: SupervisedChild) -> Mapping[str, str] | None:
+        """Return None: there are no branches."""
+        del build
+        return None
+
+    def share_tag(self, build: SupervisedChild, name: str) -> None:
+        """Do nothing: there are no tags."""
+
+    async def fetch_ref(self, build: SupervisedChild, ref: str) -> str:
+        """Return an empty text: there are no refs."""
+        del build, ref
+        return ""
+
+
+class FolderSource(LoneSource):
+    """A working tree with uncommitted files, for `bbops dev`."""
+
+    is_elsewhere = False
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.tree = folder, FolderTree(folder)
@@ -195,23 +217,7 @@ class FolderSource:
         del build
         return FetchedRevision("working-tree", {"kind": "folder", "path": str(self.folder)})
 
-    def refresh(self) -> None:
-        """Do nothing: every poll reads the folder."""
-
-    async def branches(self, build: SupervisedChild) -> Mapping[str, str] | None:
-        """Return None: a working tree has no other branches."""
-        del build
-        return None
-
     def of_branch(self, branch: str) -> RevisionSource:
         """Return the same source: a working tree has no branches."""
         del branch
         return self
-
-    def share_tag(self, build: SupervisedChild, name: str) -> None:
-        """Do nothing: a folder has no tags."""
-
-    async def fetch_ref(self, build: SupervisedChild, ref: str) -> str:
-        """Return an empty text: a folder has no refs."""
-        del build, ref
-        return ""
