@@ -21,7 +21,7 @@ class Role(StrEnum):
 
     @property
     def rank(self) -> int:
-        """Its place from 1, with the fewest permissions, to 4."""
+        """The place of the role: 1 has the fewest permissions, 4 all of them."""
         return tuple(Role).index(self) + 1
 
 

@@ -22,7 +22,7 @@ class Once:
     reason: str = ""
 
     def end_at(self, now: datetime) -> datetime | None:
-        """Return its end; None if it does not hold now."""
+        """Return the end of a freeze that holds now, else None."""
         return self.ends if self.begins <= now < self.ends else None
 
 
@@ -43,7 +43,7 @@ class Weekly:
     reason: str = ""
 
     def end_at(self, now: datetime) -> datetime | None:
-        """Return its end; None if it does not hold now."""
+        """Return the end of a freeze that holds now, else None."""
         today = now.astimezone(ZoneInfo(self.zone)).date()
         spans = (self._span(day) for day in (today - _DAY, today) if day.weekday() in self.days)
         return max((end for begin, end in spans if begin <= now < end), default=None)
