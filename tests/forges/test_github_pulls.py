@@ -178,8 +178,3 @@ def test_rules_block_a_merge(world: GitHubWorld, forge: GitHubForge, run: Run) -
     world.review(1, "ada")
     with pytest.raises(ForgeConflict, match='Required status check "bbops/check" is expected'):
         run(forge.merge(1, pull.head))
-
-
-def test_address_of_a_line_names_the_commit(forge: GitHubForge) -> None:
-    address = forge.blob_url("abc", "functions/a b.yaml", 7)
-    assert address == f"{forge.url}/acme/shop/blob/abc/functions/a%20b.yaml#L7"

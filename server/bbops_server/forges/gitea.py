@@ -6,8 +6,6 @@ Source: docs.gitea.com and forgejo.org/docs, "Webhooks"; the API's description b
 
 from __future__ import annotations
 
-from urllib.parse import quote
-
 from bbops_server.forges.hooks import Headers, HookProof, SignatureProof
 from bbops_server.forges.hosted import Capability, HostedForge
 from bbops_server.forges.on_gitea.pulls import GiteaPulls
@@ -43,10 +41,6 @@ class GiteaForge(GiteaPulls, GiteaReviews, GiteaReports, GiteaRights, GiteaWebho
 
     pull_ref = "refs/pull/{number}/head"
     capabilities: frozenset[Capability] = frozenset({"releases", "teams"})
-
-    def blob_url(self, commit: str, file: str, line: int) -> str:
-        """Return the address of a line of a file."""
-        return f"{self.url}/{self.repository}/src/commit/{commit}/{quote(file)}#L{line}"
 
 
 def open_client(binding: ForgeBinding, secrets: Secrets, egress: EgressPolicy) -> HostedForge:

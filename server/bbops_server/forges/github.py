@@ -6,7 +6,6 @@ Source: docs.github.com, "Validating webhook deliveries", "GitHub REST API docum
 from __future__ import annotations
 
 from typing import Final
-from urllib.parse import quote
 
 from bbops.base.host import Clock
 from bbops_server.forges.hooks import Headers, HookProof, SignatureProof
@@ -55,10 +54,6 @@ class GitHubForge(GitHubPulls, GitHubReviews, GitHubReports, GitHubRights, GitHu
         super().__init__(binding, secrets, egress, clock=clock)
         apps: frozenset[Capability] = frozenset({"annotations"} if self.app else ())
         self.capabilities: frozenset[Capability] = _WITH_TOKEN | apps
-
-    def blob_url(self, commit: str, file: str, line: int) -> str:
-        """Return the address of a line of a file."""
-        return f"{self.url}/{self.repository}/blob/{commit}/{quote(file)}#L{line}"
 
 
 def open_client(binding: ForgeBinding, secrets: Secrets, egress: EgressPolicy) -> HostedForge:

@@ -194,10 +194,6 @@ class HostedForge(Protocol):
         """Return the credential for git over HTTPS."""
         ...
 
-    def blob_url(self, commit: str, file: str, line: int) -> str:
-        """Return the address of a line of a file."""
-        ...
-
     async def bot_logins(self) -> frozenset[str]:
         """Return the logins that the server acts as; their approvals never count.
 

@@ -124,8 +124,3 @@ def test_renamed_repository_is_followed_by_reads_and_writes(
         world.rename(name)
         run(forge.comment(1, name))
     assert [comment.body for comment in world.comments] == ["acme/store", "acme/shop"]
-
-
-def test_address_of_a_line_names_the_commit(forge: GiteaForge) -> None:
-    address = forge.blob_url("abc", "functions/a b.yaml", 7)
-    assert address == f"{forge.url}/acme/shop/src/commit/abc/functions/a%20b.yaml#L7"
