@@ -154,3 +154,13 @@ def test_a_viewer_changes_nothing(shop: Shop) -> None:
     )
     assert "you may not propose a change" in refused.message
     assert shop.github.world.pulls == []
+
+
+@pytest.mark.long
+def test_a_live_branch_that_is_gone_on_github_stays_in_the_mirror(shop: Shop) -> None:
+    path, mirror = shop.github.world.repo.path, shop.state / "projects" / "shop" / "mirror"
+    main = shop.tip("main")
+    git(path, "update-ref", "-d", "refs/heads/main")
+    shop.agent("viewer").call("context_get")
+    shop.agent().call("preview_changes", draft="main", changes=[says(3)])
+    assert git(mirror, "rev-parse", "refs/heads/main").strip() == main

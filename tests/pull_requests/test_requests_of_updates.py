@@ -51,6 +51,17 @@ def test_a_branch_without_a_pull_request_costs_nothing(shop: OnGitHub) -> None:
     assert silent == []
 
 
+@pytest.mark.long
+def test_a_missing_right_costs_its_own_request_alone(shop: OnGitHub) -> None:
+    shop.forge.faults.add("POST", "/deployments|/releases", status=403, times=1_000)
+    own = shop.propose("greeting", hello(2))
+    fork = shop.propose("patch", hello(3), home=shop.world.fork("mallory"), who="mallory")
+    for pull in (own, fork):
+        shop.until_checked(pull, "success", "success")
+        assert len(wait_for(lambda pull=pull: shop.comments(pull))) == 1
+    assert "403" in wait_for(lambda: shop.control.get("/api/projects/shop/pulls").json()["problem"])
+
+
 def is_deployed(shop: OnGitHub, pull: Pull) -> bool:
     """Return whether the last request has deployed the preview of a head."""
     is_active = shop.deployed("preview/1").get(pull.head) == "success"

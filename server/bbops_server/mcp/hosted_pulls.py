@@ -43,7 +43,12 @@ class HostedPulls:
 
     # ---- drafts
     async def fetch(self, draft: str) -> str:
-        """Bring a draft's branch up to date in the mirror; return its commit, empty without one."""
+        """Bring a draft's branch up to date in the mirror; return its commit, empty without one.
+
+        The live branch is left alone: its follower keeps it even after its deletion on the forge.
+        """
+        if draft == self.source.branch:
+            return ""
         request = TakeBranch(
             self.source.address.url, str(self.source.mirror), draft,
             await self.source.find_authorization(),

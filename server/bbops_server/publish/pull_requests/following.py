@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Awaitable
 from contextlib import suppress
 from time import monotonic
 from typing import Final
@@ -22,6 +23,7 @@ from bbops_server.forges.hosted import (
     ForgeConflict,
     ForgeForbidden,
     ForgeGone,
+    ForgeRejected,
     HostedForge,
 )
 from bbops_server.publish.drafts.drafts import ProjectDrafts
@@ -211,21 +213,21 @@ class PullFollower:
         base = await find_base(self._source, self._at)
         if not base:
             return
-        forbidden = [await self._try(file, each, base) for each in self._open.own]
-        await self._post_live(file)
+        forbidden = [await self._try(self._post(file, each, base)) for each in self._open.own]
+        forbidden.append(await self._try(self._post_live(file)))
         for each in self._open.forks:
-            forbidden.append(await self._try(file, each, base))
+            forbidden.append(await self._try(self._post(file, each, base)))
             if self._event.is_set():  # the others wait: an event may be about an own branch
                 break
         if errors := [error for error in forbidden if error is not None]:
             raise errors[0]
 
-    async def _try(
-        self, file: PostedFile, followed: FollowedPull, base: str
-    ) -> ForgeForbidden | None:
-        """Set the state of a pull request; return a refusal, which may concern only one request."""
+    async def _try(self, work: Awaitable[None]) -> ForgeForbidden | None:
+        """Do work; return the refusal of a request, which may concern one right alone."""
         try:
-            await self._post(file, followed, base)
+            await work
+        except ForgeRejected:  # no request can succeed
+            raise
         except ForgeForbidden as error:
             return error
         return None

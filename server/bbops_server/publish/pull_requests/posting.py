@@ -6,11 +6,9 @@ there is one comment, and one deployment for each head.
 
 from __future__ import annotations
 
-from contextlib import suppress
-
 from msgspec.structs import replace
 
-from bbops_server.forges.hosted import ForgeForbidden, ForgeGone, HostedForge
+from bbops_server.forges.hosted import ForgeForbidden, ForgeGone, ForgeRejected, HostedForge
 from bbops_server.forges.values import Deployment, StatusReport
 from bbops_server.publish.pull_requests.desired import DesiredPull, digest
 from bbops_server.publish.pull_requests.records import PostedCheck, PostedFile, PostedPull
@@ -33,6 +31,8 @@ class PullPoster:
         for step in (self._check, self._plan, self._comment, self._preview):
             try:
                 await step(desired)
+            except ForgeRejected:  # no request can succeed
+                raise
             except ForgeForbidden as error:
                 forbidden = forbidden or error
         if forbidden is not None:
@@ -44,8 +44,12 @@ class PullPoster:
         if not (posted.preview and posted.environment):
             return
         ended = Deployment(posted.environment, posted.previewed, is_active=False)
-        with suppress(ForgeGone):  # a user has deleted it
+        try:
             await self._forge.deploy(ended, posted.preview)
+        except ForgeRejected:
+            raise
+        except (ForgeGone, ForgeForbidden):
+            pass  # a user has deleted it, or the right for it was withdrawn
         kept = replace(self._posted, preview="", previewed="", environment="", deployed="")
         self._file.put(kept)
 
