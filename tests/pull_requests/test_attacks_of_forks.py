@@ -34,11 +34,12 @@ def attack(shop: OnGitHub, files: dict[str, str], branch: str = "") -> Pull:
 
 
 def comment_on(shop: OnGitHub, pull: Pull) -> str:
-    """Return the server's comment once it is about the head."""
+    """Return the server's comment once it is about the head; statuses come before it."""
     wait_for(lambda: len(shop.statuses(pull.head)) == 2)
     (found,) = wait_for(lambda: [
         comment.body for comment in shop.world.comments
         if comment.number == pull.number and comment.who == "bbops-bot"
+        and f"`{pull.head[:12]}`" in comment.body
     ])  # fmt: skip
     return found
 
@@ -56,7 +57,7 @@ def test_the_marker_in_a_comment_of_a_stranger_means_nothing(shop: OnGitHub) -> 
     fake = Comment(shop.world.new_id(), pull.number, "mallory", "<!-- bbops: shop -->\nApproved!")
     shop.world.comments.append(fake)
     shop.push(pull.branch, hello(3), pull.home)
-    assert f"`{pull.head[:12]}`" in wait_for(lambda: comment_on(shop, pull))
+    comment_on(shop, pull)
     assert fake.body == "<!-- bbops: shop -->\nApproved!"
 
 
