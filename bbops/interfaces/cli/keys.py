@@ -41,7 +41,7 @@ def command() -> None:
     """Manage API keys for channels with 'authentication: API Key'; for maintainers.
 
     A key is sent as the header X-API-Key, or as api_key in the query. It is shown once: the server
-    its hash. KEY below is its id, or the prefix that 'bbops keys list' shows.
+    stores its hash. KEY below is its id, or the prefix that 'bbops keys list' shows.
     """
 
 
