@@ -19,6 +19,19 @@ def test_a_project_is_named_with_or_without_the_option(name: str) -> None:
     assert "two projects are given: 'shop' and --project 'blog'" in done.output
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [("keys issue x --expires never", "'--expires': 'never' is not a time such as 12h, 90d or"),
+     ("keys rotate bk_4f1c9a --overlap -1h", "'--overlap': '-1h' is not a time such as 12h, 90d"),
+     ("pulls allow x --head 4f3c", "'NUMBER': 'x' is not a whole number\n"),
+     ("tasks next --count many", "'--count': 'many' is not a whole number\n")],
+)  # fmt: skip
+def test_a_value_of_another_form_is_named_with_its_option(words: str, message: str) -> None:
+    done = CliRunner().invoke(RootGroup("bbops"), words.split())
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"error: invalid value for {message}")
+
+
 def test_the_server_of_the_folder_is_asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     state = tmp_path / "shop/.bbops/state"
     state.mkdir(parents=True)
