@@ -12,7 +12,7 @@ yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
 
 
 def confirm(question: str) -> bool:
-    """Return the answer to a question, which is asked on stderr.
+    """Print a question on stderr, and return its answer.
 
     Raises:
         BbopsError: the input ends without an answer, as in a script.
