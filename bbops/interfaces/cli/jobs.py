@@ -194,7 +194,10 @@ def _line(job: Job) -> str:
     parts = [shown_time(job.run_at or job.created_at), state, printable(job.name)]
     if job.attempts > 1:
         parts.append(f"attempt {job.attempts}")
-    if job.lane and job.lane != job.work:
+    unique = job.lane.removeprefix(f"unique {job.work}/")
+    if unique != job.lane:
+        parts.append(f"unique {one_line(unique)}")
+    elif job.lane and job.lane != job.work:
         parts.append(f"lane {one_line(job.lane)}")
     line = "  ".join(parts)
     return f"{line}\n    {one_line(job.error)}" if job.error else line
