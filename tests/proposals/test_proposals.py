@@ -43,7 +43,7 @@ def test_the_preview_of_a_proposal_is_awake_before_anybody_asks(world: World) ->
 
     def is_live() -> bool:
         found = httpx.get(url, headers=asking.headers, timeout=PATIENCE_SECONDS).json()
-        return (f"proposal-{number}", "live") in [(one["branch"], one["state"]) for one in found]
+        return (f"proposal-{number}", "awake") in [(one["branch"], one["state"]) for one in found]
 
     assert wait_for(is_live)
 
@@ -107,7 +107,7 @@ def test_what_does_not_work_is_not_merged(world: World) -> None:
     clone.commit(BAD)
     number = propose(clone, "broken")
     found = Asking(world, "maintainer").get(number)
-    assert found["obstacles"] == ["it would not work: see the errors"]
+    assert found["obstacles"] == ["its project has errors"]
     assert found["diagnostics"][0]["file"] == "functions/hello.yaml"
     done = Asking(world, "maintainer").merge(number)
     assert (done.status_code, world.tip()) == (409, before)
@@ -274,7 +274,7 @@ def test_a_merge_does_not_break_a_neighbour(world: World) -> None:
     clone.commit({f"right/{path}": text for path, text in BAD.items()})
     found = asking.get(propose(clone, "neighbour"))
     (obstacle,) = found["obstacles"]
-    assert obstacle.startswith("project 'right' of this repository: it would not work")
+    assert obstacle.startswith("project 'right' of this repository: its project has errors")
 
 
 @pytest.mark.long

@@ -19,7 +19,8 @@ def project(number: int, settings: str = "") -> Files:
     """Return a project whose endpoint calls a function that gives a number."""
     files = sample(
         functions__inner=f"steps:\n  - return: {{ value: {number} }}\n",
-        functions__outer="input: { name: string }\nsteps:\n  - call: { function: inner }\n    as: found\n"
+        functions__outer="input: { name: string }\nsteps:\n"
+        "  - call: { function: inner }\n    as: found\n"
         "  - return: { value: '${ vars.found }' }\n",
         endpoints__outer="method: POST\npath: /outer\nfunction: outer\nauthentication: None\n",
     )

@@ -157,7 +157,7 @@ def _assess_with_errors(pair: ProjectPair, live: Review) -> dict[str, Any]:
         approvals = rules.destructive.approvals
         reasons.append("the project has errors now, so the change cannot be described")
     trees = f"{tree_id(pair.before)} {tree_id(pair.after)}"
-    refused = ["it would not work: see the errors"] if pair.then is None else []
+    refused = ["its project has errors"] if pair.then is None else []
     return {
         "digest": hashlib.sha256(trees.encode()).hexdigest(), "plan": None, "text": "",
         "approvals": approvals, "agents": rules.agents, "reasons": reasons, "refused": refused,
