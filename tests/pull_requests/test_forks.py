@@ -134,7 +134,7 @@ def test_pages_show_the_pull_request_and_a_maintainer_allows_it(shop: OnGitHub) 
     shop.until_checked(pull, "success", "success")
     with closing(set_up(shop)) as browser:
         page = browser.get("/projects/shop/proposals").text
-        assert f"Run {pull.head[:12]}" in page
+        assert f'Run <span class="mono">{pull.head}</span>' in page
         assert "pull request" in browser.get("/projects/shop").text
         (csrf,) = {*re.findall(r'name="csrf" value="([^"]+)"', page)}
         form = {"head": pull.head, "csrf": csrf}

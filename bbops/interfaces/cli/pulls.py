@@ -45,7 +45,7 @@ def allow(number: int, head: str, target: ProjectTarget) -> None:
     Read its changes first. A later commit of the pull request needs another decision.
     """
     allowed = target.change(f"pulls/{number}/allow", AllowedPull, {"head": head})
-    target.print(allowed, f"tests and preview of #{number} at {allowed.head[:12]} run now")
+    target.print(allowed, f"tests and preview of #{number} at {allowed.head} run now")
 
 
 def _line(pull: PullStatus) -> str:

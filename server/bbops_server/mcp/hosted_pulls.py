@@ -22,6 +22,7 @@ from bbops_server.mcp.served import Served
 from bbops_server.process.messages.repositories import PushBranch, TakeBranch
 from bbops_server.publish.projects.protocols import PullSource
 from bbops_server.publish.pull_requests.effects import PullEffect, list_merged
+from bbops_server.publish.sources.full_ids import is_full_id
 from bbops_server.publish.sources.record import read_record
 from bbops_server.publish.sources.remote import RemoteSource
 
@@ -112,7 +113,7 @@ class HostedPulls:
             return MergeOutcome("refused", ("it is closed",))
         if pull.target != self.source.branch:
             return MergeOutcome("refused", (f"it is for branch '{pull.target}'",))
-        if not pull.head.startswith(head):
+        if not is_full_id(head, pull.head):
             message = f"pull request #{number} is {pull.head[:12]} by now, not {head[:12]}"
             raise ToolError(message, next=(again,))
         effect = self.pulls.find_effect(number, pull.head)

@@ -12,13 +12,11 @@ from bbops.base.addresses import split
 from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
 from bbops_server.publish.sources.context import PublishContext
+from bbops_server.publish.sources.full_ids import is_full_id
 from bbops_server.publish.sources.record import read_record
 
 _FILE: Final = "hosts.json"
 MAX_HOSTS: Final = 100
-_MIN_DIGITS: Final = 7
-"""The least digits that identify a commit."""
-
 _PORTS: Final = {"http": "80", "https": "443"}
 
 
@@ -73,8 +71,8 @@ def read_allowed(state: Path) -> DraftHosts | None:
 
 
 def require_commit(branch: str, newest: str, named: str) -> None:
-    """Require that a commit is the newest of a draft. Raises: ServerError: it is not."""
-    if len(named) < _MIN_DIGITS or not newest.startswith(named.lower()):
+    """Require that a full id is the newest commit of a draft. Raises: ServerError: it is not."""
+    if not is_full_id(named, newest):
         raise ServerError(
             f"draft '{branch}' is at {newest[:12]}, not {named[:12]}",
             hint="check what it would send there, then allow it for that commit",

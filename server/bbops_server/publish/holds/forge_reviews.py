@@ -134,7 +134,7 @@ def _held(
     listed = [*obstacles[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
     command = accept_command(new, at, old="" if count == 1 else old)
     fix = fix or (f"complete {', '.join(pages[:_SHOWN])}" if pages else "")
-    accept = f"look at 'git diff {old[:SHORT]} {new[:SHORT]}', then '{command}' accepts it"
+    accept = f"look at 'git diff {old} {new}', then '{command}' accepts it"
     return HeldCommit(
         "ReviewMissing",
         f"{arrived} arrived in branch '{at.project.branch}' of {at.source.shown} without the review"

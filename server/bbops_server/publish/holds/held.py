@@ -9,11 +9,10 @@ import msgspec
 from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
 from bbops_server.publish.sources.context import PublishContext
+from bbops_server.publish.sources.full_ids import is_full_id
 from bbops_server.publish.status.status import Stalled
 
 SHORT: Final = 12
-MIN_DIGITS: Final = 7
-"""The least digits that identify a commit."""
 
 
 class HeldCommit(Stalled):
@@ -36,7 +35,7 @@ class HeldCommit(Stalled):
 def accept_command(new: str, at: PublishContext, *, old: str = "") -> str:
     """Return the command that accepts a commit, or all commits between two."""
     project = f" --project {at.project.name}" if at.project.name else ""
-    commits = f"--range {old[:SHORT]}..{new[:SHORT]}" if old else new[:SHORT]
+    commits = f"--range {old}..{new}" if old else new
     return f"bbops accept {commits}{project} --server {at.plane.settings.control_url}"
 
 
@@ -45,21 +44,21 @@ def accept(held: Stalled | None, commit: str, at: PublishContext, *, base: str =
 
     Args:
         held: the reason why the newest commit is not live.
-        commit: the commit's id, or at least seven digits of it.
+        commit: the full id of the commit.
         at: the context with the state folder.
-        base: the live commit, to accept every commit between the two.
+        base: the full id of the live commit, to accept every commit between the two.
 
     Raises:
-        ServerError: no commit or another one is on hold.
+        ServerError: no commit or another one is on hold, or an id is shortened.
     """
     if not isinstance(held, HeldCommit):
         raise ServerError("no commit is on hold", hint="'bbops status' says what is live")
-    if not _names(commit, held.new):
+    if not is_full_id(commit, held.new):
         raise ServerError(
-            f"commit '{commit[:64]}' is not on hold, {held.new[:SHORT]} does",
+            f"commit '{commit[:64]}' is not on hold, {held.new[:SHORT]} is",
             hint=f"look at it, then '{accept_command(held.new, at)}'",
         )
-    if base and not _names(base, held.old):
+    if base and not is_full_id(base, held.old):
         raise ServerError(
             f"commit '{base[:64]}' is not live, {held.old[:SHORT]} is",
             hint="review the commits in between, then"
@@ -84,7 +83,3 @@ def read_accepted(at: PublishContext, old: str) -> str | None:
     except (OSError, msgspec.MsgspecError):
         return None
     return decision.get("new") if decision.get("old") == old else None
-
-
-def _names(text: str, commit: str) -> bool:
-    return len(text) >= MIN_DIGITS and commit.startswith(text.lower())

@@ -77,7 +77,7 @@ async def _missing(old: str, new: str, fetched: FetchedRevision, at: PublishCont
         "ReviewMissing",
         f"{arrived} arrived in branch '{at.project.branch}' of {at.source.shown} without the review"
         f" that 'review' of the live project.yaml asks for; {old[:SHORT]} stays live",
-        f"look at 'git diff {old[:SHORT]} {new[:SHORT]}', then '{command}' accepts it",
+        f"look at 'git diff {old} {new}', then '{command}' accepts it",
         old=old, new=new, must_name_both=count != 1,
     )  # fmt: skip
 

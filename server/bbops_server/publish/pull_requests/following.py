@@ -47,6 +47,7 @@ from bbops_server.publish.pull_requests.reading import (
 )
 from bbops_server.publish.pull_requests.records import PostedFile
 from bbops_server.publish.sources.context import PublishContext
+from bbops_server.publish.sources.full_ids import is_full_id
 from bbops_server.publish.sources.pinned import PinnedSource
 from bbops_server.publish.sources.remote import RemoteSource
 from bbops_server.publish.stages.loop import Reconciler
@@ -126,12 +127,7 @@ class PullFollower:
             raise ServerError(f"'{self._forge.repository}' has no open pull request #{number}")
         if not followed.pull.is_fork:
             raise ServerError(f"pull request #{number} is not from a fork, so its code runs anyway")
-        if len(head) < len(followed.head) and followed.head.startswith(head.lower()):
-            raise ServerError(
-                f"'{head}' is a shortened id, which another commit can have, too",
-                hint=f"compare all digits of {followed.head} with the commit that you have read",
-            )
-        if followed.head != head.lower():
+        if not is_full_id(head, followed.head):
             raise ServerError(
                 f"pull request #{number} is at {followed.head[:12]}, not {head[:12]}",
                 hint="read its changes again, then allow that commit",
