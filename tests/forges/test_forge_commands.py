@@ -111,7 +111,7 @@ def test_secret_of_a_manual_webhook_is_shown_once(operator: Operator) -> None:
 
 
 def test_status_shows_rights_webhook_and_pull_requests(
-    operator: Operator, world: GitHubWorld
+    operator: Operator, world: GitHubWorld, github: GitHubServer
 ) -> None:
     push(world.repo, "topic", {"a.txt": "a"})
     world.open_pull("bea", "topic")
@@ -124,8 +124,15 @@ def test_status_shows_rights_webhook_and_pull_requests(
     assert status["openPullRequests"] == 1
     assert status["webhook"] == {"address": HOOK, "exists": True, "last": "unused"}
     assert 0 < status["requestsLeft"] < 5_000
+    assert status["forksWait"] == ""
+    home = world.fork("mallory")
+    push(home, "patch", {"a.txt": "b"})
+    world.open_pull("mallory", "patch", home=home)
+    github.left = 400
     text = operator.run("status", "shop").stdout
     assert f"  webhook  {HOOK}, last delivery: unused" in text
+    assert "  forks    1 pull request from forks wait: " in text
+    assert "of 5000 requests are left, and 500 are kept for own branches" in text
 
 
 def test_status_of_a_revoked_token_names_the_fix(operator: Operator, world: GitHubWorld) -> None:

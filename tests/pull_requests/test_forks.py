@@ -144,3 +144,31 @@ def test_pages_show_the_pull_request_and_a_maintainer_allows_it(shop: OnGitHub) 
         stale = browser.post("/projects/shop/pulls/9/allow", data=form)
         assert stale.status_code == 409
         assert "has no open pull request #9" in stale.text
+
+
+@pytest.mark.long
+def test_forks_wait_below_the_reserve_of_requests_and_own_branches_go_on(shop: OnGitHub) -> None:
+    shop.forge.left = 450
+    pulls = [
+        shop.propose(f"patch{number}", hello(number), home=shop.world.fork(who), who=who)
+        for number, who in enumerate(("mallory", "eve", "oscar"), 2)
+    ]
+    own = shop.propose("own", hello(9))
+    shop.until_checked(own, "success", "success")
+    wait_for(lambda: [each["number"] for each in listed(shop) if each["waits"]] == [3, 2, 1])
+    assert not any(shop.statuses(pull.head) or shop.comments(pull) for pull in pulls)
+    told = shop.bbops("pulls", "list", "--project", "shop")
+    assert "forks wait: " in told.stderr
+    assert "of 5000 requests are left, and 500 are kept for own branches" in told.stderr
+    assert "#1  waits" in told.stdout
+    page = shop.control.get("/projects/shop/proposals", headers={"accept": "text/html"}).text
+    assert "Pull requests from forks wait: " in page
+    assert allow(shop, pulls[0], pulls[0].head).status_code == 200
+    shop.until_checked(pulls[0], "success", "success")  # a maintainer's decision does not wait
+    shop.push("own", hello(10))
+    shop.until_checked(own, "success", "success")
+    shop.forge.left = 5_000
+    shop.nudge()
+    for pull in pulls:
+        shop.until_checked(pull, "success", "success")
+    assert not any(each["waits"] for each in listed(shop))

@@ -11,7 +11,6 @@ from bbops.base.errors import ServerError
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._server import as_json_option, of_server, open_remote
 
-
 _LIVE = "4d1e8f0a6b7c2d3e5f4a9b8c7d6e5f4a3b2c1d0e"
 _HELD = "9f2c1ab4d03e58f7a6c1b2d4e5f60718293a4b5c"
 

@@ -30,6 +30,8 @@ def list_pulls(target: ProjectTarget) -> None:
     status = target.read("pulls", ForgeStatus)
     if status.problem:
         click.echo(f"the forge is not up to date: {one_line(status.problem)}", err=True)
+    if status.postponed:
+        click.echo(f"forks wait: {one_line(status.postponed)}", err=True)
     none = f"no open pull requests in {printable(status.repository)}"
     print_list(status.pulls, _line, none=none, as_json=target.as_json)
 
@@ -49,7 +51,8 @@ def allow(number: int, head: str, target: ProjectTarget) -> None:
 
 
 def _line(pull: PullStatus) -> str:
-    state = "ok" if pull.is_ok else "checking" if not pull.check else "failed"
+    unfinished = "checking" if not pull.check else "failed"
+    state = "ok" if pull.is_ok else "waits" if pull.waits else unfinished
     command = f"bbops pulls allow {pull.number} --head {printable(pull.head)}"
     fork = "" if pull.runs else f"  (fork: '{command}' runs its code)"
     color = {"ok": "green", "failed": "red"}.get(state, "yellow")

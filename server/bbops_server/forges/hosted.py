@@ -21,6 +21,7 @@ from bbops_server.forges.values import (
     NewRelease,
     PullRequest,
     PullReview,
+    RequestBudget,
     StatusReport,
 )
 
@@ -79,6 +80,11 @@ class HostedForge(Protocol):
     @property
     def requests_left(self) -> int | None:
         """The number of requests that the forge still accepts in its window; None if unknown."""
+        ...
+
+    @property
+    def budget(self) -> RequestBudget:
+        """The requests that are left in the forge's window, of which some are a reserve."""
         ...
 
     async def list_open(self, target: str) -> Sequence[PullRequest]:

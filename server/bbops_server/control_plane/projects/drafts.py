@@ -58,7 +58,7 @@ class RowCopyRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HostsRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Hosts that the draft may reach at its newest `commit`, by its full id, besides the live ones."""
+    """Hosts that the draft may reach at its newest `commit`, a full id, besides the live ones."""
 
     commit: str
     hosts: Annotated[list[str], msgspec.Meta(min_length=1, max_length=100)]

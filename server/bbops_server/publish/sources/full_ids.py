@@ -1,7 +1,7 @@
 """Full ids of commits and plans, by which users approve them.
 
-A decision names all digits: the author of a commit can make another one whose id begins with the
-same 12 digits in minutes, so a shortened id does not show which of the two was read.
+A decision names all digits: two commits whose ids begin with the same 12 digits
+can be made in minutes, so a shortened id does not show which of the two was read.
 """
 
 from __future__ import annotations
