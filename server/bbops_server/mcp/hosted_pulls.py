@@ -100,8 +100,20 @@ class HostedPulls:
         return await self._describe(pull)
 
     async def read(self, number: int) -> PullRequestDetail:
-        """Return a pull request with the effect of its merge. Raises: ForgeError."""
-        return await self._describe(await self.forge.get(number))
+        """Return a pull request with the effect of its merge.
+
+        The head of a branch of the repository is fetched into the mirror, so that its changes can
+        be read. The commits of a fork are not: a stranger writes them.
+
+        Raises:
+            ForgeError: the forge does not return it.
+            GitError: the repository cannot be reached.
+        """
+        pull = await self.forge.get(number)
+        if not pull.is_fork:
+            ref = self.forge.pull_ref.format(number=number)
+            await self.source.fetch_ref(self.at.loop.context.plane.build, ref)
+        return await self._describe(pull)
 
     async def merge(self, number: int, head: str) -> MergeOutcome:
         """Merge a pull request by the forge's rules, if the project lets agents merge."""
@@ -185,6 +197,8 @@ class HostedPulls:
         return PullRequestDetail(
             number=pull.number, url=pull.url, title=pull.title, description=pull.body,
             author=pull.author, draft=pull.branch, state=pull.state, head=pull.head,
+            has_diff=not pull.is_fork or pull.state == "merged",
+            plan=self.pulls.find_plan(pull.number, pull.head),
             result=pull.merged, preview=status.preview if status is not None else "",
             obstacles=_obstacles(effect) if effect is not None and pull.state == "open" else (),
             waits=pull.state == "open", summary=status.plan if status is not None else "",

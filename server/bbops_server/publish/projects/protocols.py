@@ -139,6 +139,10 @@ class PullSource(Protocol):
         """Return the effect of merging a head; None if it is not known yet."""
         ...
 
+    def find_plan(self, number: int, head: str) -> str:
+        """Return the plan of a head as it is posted, in Markdown; empty if it is not known."""
+        ...
+
     def refresh(self) -> None:
         """Read the list of pull requests now."""
         ...

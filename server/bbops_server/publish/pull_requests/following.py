@@ -120,6 +120,11 @@ class PullFollower:
         """Return the effect of merging a head; None if it is not known yet."""
         return self._effects.find(number, head)
 
+    def find_plan(self, number: int, head: str) -> str:
+        """Return the plan of a head as it is posted, in Markdown; empty if it is not known."""
+        desired = self._desired.get(number)
+        return desired.plan.text if desired is not None and desired.plan.commit == head else ""
+
     def allow(self, number: int, head: str, who: str) -> str:
         """Allow the code of a fork's head to run here; return the full commit. Blocks.
 
