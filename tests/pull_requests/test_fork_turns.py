@@ -29,9 +29,8 @@ def pull(number: int, author: str, *, is_fork: bool = True) -> PullRequest:
 
 def numbers(turns: ForkTurns, *pulls: PullRequest) -> list[int]:
     """Return the numbers of forks in their order."""
-    return [
-        each.pull.number for each in turns.sort(FollowedPull(pull, pull.head) for pull in pulls)
-    ]
+    followed = [FollowedPull(pull, pull.head) for pull in pulls]
+    return [each.pull.number for each in turns.sort(followed)]
 
 
 def test_authors_alternate_so_that_one_author_delays_no_other() -> None:

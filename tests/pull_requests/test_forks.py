@@ -16,7 +16,7 @@ from tests.support.on_github import OnGitHub
 from tests.support.patience import wait_for
 from tests.support.served import git
 from tests.support.served_people import set_up
-from tests.support.small_project import hello
+from tests.support.small_project import FILES, endpoint, hello
 
 
 @pytest.fixture
@@ -172,3 +172,23 @@ def test_forks_wait_below_the_reserve_of_requests_and_own_branches_go_on(shop: O
     for pull in pulls:
         shop.until_checked(pull, "success", "success")
     assert not any(each["waits"] for each in listed(shop))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_own", [True, False], ids=["own branch", "allowed fork"])
+def test_slow_draft_whose_tests_run_delays_no_publication(shop: OnGitHub, *, is_own: bool) -> None:
+    steps = "".join(f"  - set: {{ v{number}: '${{ 1 + 2 * 3 }}' }}\n" for number in range(60))
+    files = {f"functions/f{number}.yaml": f"steps:\n{steps}" for number in range(1_500)}
+    home = None if is_own else shop.world.fork("mallory")
+    pull = shop.propose("slow", files, home=home, who="ada" if is_own else "mallory")
+    if not is_own:
+        wait_for(lambda: allow(shop, pull, pull.head).is_success)
+    wait_for(lambda: [each["runs"] for each in listed(shop)] == [True])
+    other = {
+        "functions/beside.yaml": FILES["functions/hello.yaml"],
+        "endpoints/beside.yaml": endpoint("GET", "/beside", "beside"),
+    }
+    shop.push("main", other)
+    wait_for(lambda: shop.api.get("/beside").status_code == 200)
+    assert not shop.statuses(pull.head)
+    wait_for(lambda: len(shop.statuses(pull.head)) == 2)

@@ -102,7 +102,7 @@ class PullRequestDetail(msgspec.Struct, frozen=True, kw_only=True):
     Attributes:
         base, result: the commit to merge into, and the merged commit; `base` is empty if it is not
             known. All commits are in the repository, unless `has_diff` is false.
-        has_diff: whether its changes may be read here: not those of a fork on a forge.
+        has_diff: whether its changes may be read here; the changes of a fork on a forge may not.
         obstacles: the reasons that block a merge; empty when it can be merged.
         waits: whether only reviews or running tests block it.
         by_person: whether only a person may merge it, even if it is approved.
