@@ -88,6 +88,7 @@ def mall(
 def sign_in_by_forge(mall: Mall, name: str, subject: int) -> None:
     """Give a user the identity of an account on GitHub."""
     mall.github.world.accounts[subject] = f"{name}-login"
+    mall.github.world.repo.roles[f"{name}-login"] = "write"
     mall.book.people.add_identity(mall.people[name], "hub", str(subject))
 
 

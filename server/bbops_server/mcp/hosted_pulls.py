@@ -14,7 +14,7 @@ from bbops.interfaces.mcp.models import ProposalSummary
 from bbops.interfaces.mcp.project_backend import MergeOutcome, ProposalEdit, PullRequestDetail
 from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops_server.accounts.rules import Permission
-from bbops_server.forges.hosted import ForgeConflict, HostedForge
+from bbops_server.forges.hosted import ForgeConflict, ForgeForbidden, ForgeGone, HostedForge
 from bbops_server.forges.values import NewPullRequest, PullRequest
 from bbops_server.mcp.accounts_call import ask
 from bbops_server.mcp.serialization import MOST_FOUND, serialize_diagnostics
@@ -62,7 +62,9 @@ class HostedPulls:
 
         Raises:
             GitError: the branch is not at `expected` any more, or the forge rejects the push.
+            ToolError: the user has lost write access on the forge.
         """
+        await self._require_access()
         request = PushBranch(
             self.source.address.url, str(self.source.mirror), draft, commit, expected,
             await self.source.find_authorization(),
@@ -90,6 +92,7 @@ class HostedPulls:
         target = self.source.branch
         pull = await self.forge.find(draft, target)
         if pull is None:
+            await self._require_access()
             caller = self.at.caller
             author = f"Proposed by an agent of {caller.name or caller.email}."
             body = "\n\n".join(filter(None, [edit.body, await self.make_trailer() or author]))
@@ -143,6 +146,7 @@ class HostedPulls:
             who = "a person" if by_person else "a maintainer"
             return MergeOutcome("waiting", (f"{who}, who merges it: {pull.url}",))
         await self.at.require(Permission.MERGE)
+        await self._require_access()
         try:
             commit = await self.forge.merge(number, pull.head)
         except ForgeConflict as error:
@@ -162,9 +166,7 @@ class HostedPulls:
             ToolError: reviews on the forge decide, and the user is not known there.
         """
         caller = self.at.caller
-        people, providers = self.at.control.book.people, self.at.control.settings.access.providers
-        names = (each.name for each in providers if each.issuer == self.forge.url)
-        if subject := await ask(people.find_subject, caller.email, next(names, "")):
+        if subject := await self._find_subject():
             return f"{TRAILER}: {await self.forge.login_of(subject)}"
         live = await ask(read_record, self.at.loop.context)
         if live is not None and live.review.get("source") == "forge":
@@ -173,6 +175,34 @@ class HostedPulls:
                 hint="the user signs in to this server by the forge once, then try again",
             )
         return ""
+
+    async def _find_subject(self) -> str:
+        """Return the id of the agent's user on the forge; empty if it is not known."""
+        people, providers = self.at.control.book.people, self.at.control.settings.access.providers
+        names = (each.name for each in providers if each.issuer == self.forge.url)
+        return await ask(people.find_subject, self.at.caller.email, next(names, ""))
+
+    async def _require_access(self) -> None:
+        """Require that a user whom the forge knows may still write there, where the bot may.
+
+        Raises:
+            ToolError: the user may not.
+            ForgeError: the forge does not answer.
+        """
+        if not (subject := await self._find_subject()):
+            return
+        try:
+            may_write = await self.forge.may_write(await self.forge.login_of(subject))
+        except ForgeGone:  # the account was deleted
+            may_write = False
+        except ForgeForbidden:  # only administrators may read that on Gitea
+            return
+        if not may_write:
+            await self.at.note("write to the forge", outcome="refused")
+            raise ToolError(
+                f"{self.at.caller.email} may not write to '{self.forge.repository}' on the forge",
+                hint="an administrator of the repository gives the user write access there",
+            )
 
     async def _is_shared(self, pull: PullRequest) -> bool:
         """Return whether a merge changes files outside of the project, whose rights may differ."""

@@ -131,7 +131,7 @@ def _build_draft(visit: Visit, name: str, branch: str) -> datetime | None:
 async def accept(visit: Here, name: FromPath[str], data: Annotated[Decision, Body()]) -> Accepted:
     """Publish a held commit: rewritten, unreviewed, or with too many removals."""
     try:
-        is_known = visit.control.status.accept(name, data.commit, data.base)
+        is_known = visit.control.status.accept(name, data.commit, data.base, visit.caller.email)
     except ServerError as error:
         raise refuse(error) from None
     if not is_known:

@@ -109,7 +109,9 @@ async def allow_hosts(
     """Allow the draft to reach more hosts than the live release, until the next push."""
     draft = _find(visit, name, slug)
     try:
-        hosts = await _drafts(visit, name).allow(draft.slug, data.commit, data.hosts)
+        hosts = await _drafts(visit, name).allow(
+            draft.slug, data.commit, data.hosts, visit.caller.email, name
+        )
     except BbopsError as error:
         raise refuse(error) from None
     text = f"{name} {draft.branch} {data.commit.lower()}: {', '.join(data.hosts)}"

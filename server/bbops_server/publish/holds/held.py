@@ -8,6 +8,8 @@ import msgspec
 
 from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
+from bbops_server.accounts.rules import Permission
+from bbops_server.accounts.standing import may_still
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.full_ids import is_full_id
 from bbops_server.publish.status.status import Stalled
@@ -39,7 +41,10 @@ def accept_command(new: str, at: PublishContext, *, old: str = "") -> str:
     return f"bbops accept {commits}{project} --server {at.plane.settings.control_url}"
 
 
-def accept(held: Stalled | None, commit: str, at: PublishContext, *, base: str = "") -> None:
+def accept(
+    held: Stalled | None, commit: str, at: PublishContext, *, base: str = "", who: str = "",
+    project: str = "",
+) -> None:  # fmt: skip
     """Record that a commit on hold is accepted.
 
     Args:
@@ -47,6 +52,8 @@ def accept(held: Stalled | None, commit: str, at: PublishContext, *, base: str =
         commit: the full id of the commit.
         at: the context with the state folder.
         base: the full id of the live commit, to accept every commit between the two.
+        who: the e-mail address of the user.
+        project: the name of the project.
 
     Raises:
         ServerError: no commit or another one is on hold, or an id is shortened.
@@ -70,16 +77,27 @@ def accept(held: Stalled | None, commit: str, at: PublishContext, *, base: str =
             hint=f"review each, then '{accept_command(held.new, at, old=held.old)}'",
         )
     try:
-        replace_file(at.accepted, msgspec.json.encode({"old": held.old, "new": held.new}))
+        decision = {"old": held.old, "new": held.new, "who": who, "project": project}
+        replace_file(at.accepted, msgspec.json.encode(decision))
     except OSError as error:
         reason = (error.strerror or "no reason given").lower()
         raise ServerError(f"cannot write '{at.accepted}': {reason}") from None
 
 
 def read_accepted(at: PublishContext, old: str) -> str | None:
-    """Return the commit that was accepted after `old`; the decision is valid for `old` only."""
+    """Return the commit that was accepted after `old`; blocks.
+
+    The decision is valid for `old` only, and as long as its user may accept commits.
+
+    Raises:
+        DatabaseError: the accounts cannot be read.
+    """
     try:
         decision: Any = msgspec.json.decode(at.accepted.read_bytes(), type=dict[str, str])
     except (OSError, msgspec.MsgspecError):
         return None
-    return decision.get("new") if decision.get("old") == old else None
+    if decision.get("old") != old:
+        return None
+    who, project = decision.get("who", ""), decision.get("project", "")
+    is_valid = may_still(at.plane.settings, who, Permission.ACCEPT, project)
+    return decision.get("new") if is_valid else None

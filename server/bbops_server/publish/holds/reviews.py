@@ -7,6 +7,7 @@ Signatures and removal limits apply to both.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +33,7 @@ async def hold_unreviewed(built: BuiltRevision, at: PublishContext) -> BuiltRevi
     """
     old = None if at.exposes_errors else applied_commit(at)
     new = built.source.get("commit", "")
-    if old is None or old == new or read_accepted(at, old) == new:
+    if old is None or old == new or await asyncio.to_thread(read_accepted, at, old) == new:
         return built
     live = read_record(at)
     rules = live.review if live is not None else {}

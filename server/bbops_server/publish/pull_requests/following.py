@@ -18,6 +18,8 @@ from typing import Final
 
 from bbops.base.errors import BbopsError, ServerError
 from bbops.interfaces.answers import ForgeStatus, PullStatus
+from bbops_server.accounts.rules import Permission
+from bbops_server.accounts.standing import may_still
 from bbops_server.forges.hosted import (
     ForgeAway,
     ForgeConflict,
@@ -211,6 +213,7 @@ class PullFollower:
 
     async def _update(self, file: PostedFile) -> None:
         self._event.clear()
+        await asyncio.to_thread(self._forks.check, self._may_allow)
         if self._is_list_due():
             self._wants_list = False
             try:
@@ -320,6 +323,11 @@ class PullFollower:
         """Return whether the code of a pull request runs here: tests and preview."""
         pull = followed.pull
         return not pull.is_fork or self._forks.allows(pull.number, followed.head)
+
+    def _may_allow(self, who: str) -> bool:
+        """Return whether the user of an earlier decision may still allow heads of forks."""
+        settings = self._at.plane.settings
+        return may_still(settings, who, Permission.RUN_FORK, self._place.project)
 
     def _show_forks(self) -> None:
         """Show the allowed heads of forks as drafts."""
