@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -142,6 +143,25 @@ def test_the_rules_of_the_forge_hold_for_agents(shop: Shop) -> None:
     outcome = maintainer.call("publish_request", **asked)
     assert outcome["state"] == "merged"
     assert outcome["commit"] == shop.tip("main")
+    wait_for(lambda: shop.api.get("/hello").json()["version"] == 2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shop", [MERGING], indirect=True)
+def test_agent_enters_the_merge_queue_of_the_branch(shop: Shop) -> None:
+    world = shop.github.world
+    world.repo.rules.has_queue = True
+    for token, grant in world.grants.items():
+        world.grants[token] = replace(grant, rights={**grant.rights, "merge_queues": "write"})
+    shop.commit("agent/two", 2)
+    opened = shop.agent().call("apply_pull_request", draft="agent/two", **TITLE)
+    outcome = shop.agent("maintainer").call(
+        "publish_request", number=opened["number"], head=opened["head"]
+    )
+    assert (outcome["state"], outcome["commit"]) == ("waiting", "")
+    assert "the merge queue, which merges it: http" in outcome["waitingFor"][0]
+    world.work_queue()
+    shop.loop_of("shop").source.refresh()
     wait_for(lambda: shop.api.get("/hello").json()["version"] == 2)
 
 

@@ -110,6 +110,9 @@ class HostedForge(Protocol):
     async def merge(self, number: int, head: str) -> str:
         """Merge a pull request by the forge's rules; return the commit.
 
+        It is empty if the pull request has entered the merge queue of its branch: the forge merges
+        it later.
+
         Raises:
             ForgeConflict: its head is not `head` any more, or the forge's rules block it.
         """

@@ -153,6 +153,8 @@ class HostedPulls:
             await self.at.note("merge proposal", f"#{number}", "refused")
             return MergeOutcome("waiting", (error.message,))
         await self.at.note("merge proposal", f"#{number}")
+        if not commit:
+            return MergeOutcome("waiting", (f"the merge queue, which merges it: {pull.url}",))
         self.at.control.status.poll(self.at.project)
         return MergeOutcome("merged", (), commit)
 
@@ -183,7 +185,7 @@ class HostedPulls:
         return await ask(people.find_subject, self.at.caller.email, next(names, ""))
 
     async def _require_access(self) -> None:
-        """Require that a user whom the forge knows may still write there, where the bot may.
+        """Require write access of the user on the forge, if the forge knows the user.
 
         Raises:
             ToolError: the user may not.

@@ -96,6 +96,11 @@ class GitHubRepository:
             await self.app.aclose()
 
 
+def find_graphql(url: str) -> str:
+    """Return the address of the GraphQL API of a GitHub."""
+    return "https://api.github.com/graphql" if url == PUBLIC else f"{url}/api/graphql"
+
+
 def find_api(url: str) -> str:
     """Return the address of the API of a GitHub."""
     return "https://api.github.com" if url == PUBLIC else f"{url}/api/v3"

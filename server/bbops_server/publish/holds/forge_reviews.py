@@ -2,7 +2,7 @@
 
 With `review.source: forge`, merged pull requests prove the review. Answers of the forge are kept,
 so that a retry asks about no commit twice,
-until nothing is missing: then all of them are asked once more.
+until nothing is missing: then all reviews are read again.
 """
 
 from __future__ import annotations
