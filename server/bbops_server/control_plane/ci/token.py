@@ -24,6 +24,7 @@ from bbops_server.accounts.errors import AccountError
 from bbops_server.control_plane.ci import github, gitlab
 from bbops_server.control_plane.ci.identity import CiIdentity, RejectedClaim
 from bbops_server.control_plane.ci.matching import SeveralProjects, find_trust
+from bbops_server.control_plane.external_sign_in.issuers import FAILURE_SECONDS
 from bbops_server.control_plane.web.routes import HAS_OWN_AUTH
 from bbops_server.control_plane.web.visit import (
     AnyRequest,
@@ -97,7 +98,8 @@ async def _exchange(
         raise PermissionDeniedException(str(error)) from None
     except AccountError as error:
         await _record(visit, error.message)
-        message, headers = "the keys of the issuer cannot be read now", {"retry-after": "5"}
+        message = "the keys of the issuer cannot be read now"
+        headers = {"retry-after": f"{FAILURE_SECONDS:.0f}"}
         raise ServiceUnavailableException(message, headers=headers) from None
 
 
