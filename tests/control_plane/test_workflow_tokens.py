@@ -339,6 +339,15 @@ def test_giant_tokens_are_refused_before_they_are_read(exchange: Exchange) -> No
     assert exchange.issuer.requests == []
 
 
+def test_server_without_trusted_workflows_names_the_setting(exchange: Exchange) -> None:
+    exchange.trust()
+    refused = exchange.ask()
+    assert refused.status_code == 403
+    assert "list it under 'ci' of the project in server.yaml" in message(refused)
+    assert "a server of one repository needs a server.yaml" in message(refused)
+    assert exchange.issuer.requests == []
+
+
 def test_other_issuers_are_never_requested(exchange: Exchange) -> None:
     other = CiIssuer()
     try:

@@ -90,7 +90,8 @@ def test_rejected_token_is_not_stored(operator: Operator) -> None:
      (("connect", "shop", "--kind", "gitlab"), "'gitlab' has no client yet"),
      (("connect", "shop", "--kind", "gitlab", "--app"), "'gitlab' has no Apps"),
      (("status", "shop"), "'bbops forge connect shop' makes one"),
-     (("status", "--file", "other.yaml"), "there is no 'other.yaml' here")],
+     (("status", "--file", "other.yaml"), "there is no 'other.yaml' here"),
+     (("connect", "shop", "--file", "other.yaml"), "needs a server.yaml, too: 'projects: { shop:")],
 )  # fmt: skip
 def test_mistake_of_the_operator_is_named(
     operator: Operator, words: tuple[str, ...], message: str
@@ -213,3 +214,11 @@ def test_app_is_created_from_a_manifest(
     operator.write(created["settings"])
     status = json.loads(operator.run("status", "--json").stdout)["projects"][0]
     assert (status["error"], status["openPullRequests"]) == ("", 0)
+
+
+def test_settings_without_projects_name_the_file_to_write(operator: Operator) -> None:
+    (operator.folder / "own.yaml").write_text("urls: { control: https://bbops.example.com }\n")
+    done = operator.run("connect", "shop", "--file", "own.yaml")
+    assert done.returncode == 2
+    assert "'own.yaml' has no 'projects'" in done.stderr
+    assert "the server of one repository needs a server.yaml, too" in done.stderr

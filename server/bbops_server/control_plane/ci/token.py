@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from bbops_server.control_plane.ci.verifying import VerifiedToken
 
 MAX_BODY_BYTES: Final = 16 << 10
+NO_TRUST: Final = (
+    "no project of this server trusts a workflow: list it under 'ci' of the project in server.yaml;"
+    " a server of one repository needs a server.yaml with that project"
+)
 ACTION: Final = "issue a token for a workflow"
 _READERS: Final = {"github": github.read, "gitlab": gitlab.read}
 _log = logging.getLogger(__name__)
@@ -69,6 +73,8 @@ async def exchange(
     if wait:
         headers = {"retry-after": str(wait)}
         raise HTTPException(too_many_attempts(wait).message, status_code=429, headers=headers)
+    if not visit.control.settings.access.trusts:
+        raise PermissionDeniedException(NO_TRUST)
     trust, run, issued = await _exchange(visit, data)
     visit.control.limits.workflows.forget(visit.network)
     await visit.note(ACTION, object=f"{trust.project} {run} as {issued.id}", who=run.label)
