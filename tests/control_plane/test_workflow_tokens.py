@@ -339,6 +339,7 @@ def test_giant_tokens_are_refused_before_they_are_read(exchange: Exchange) -> No
     assert exchange.issuer.requests == []
 
 
+@pytest.mark.long
 def test_server_without_trusted_workflows_names_the_setting(exchange: Exchange) -> None:
     exchange.trust()
     refused = exchange.ask()
@@ -578,6 +579,7 @@ def test_issuer_with_another_name_is_refused(exchange: Exchange) -> None:
     assert exchange.ask().status_code == 503
 
 
+@pytest.mark.long
 def test_failed_fetch_of_keys_is_remembered_for_a_time(exchange: Exchange) -> None:
     issuer = exchange.issuer
     issuer.document = b"broken"

@@ -91,7 +91,10 @@ def test_rejected_token_is_not_stored(operator: Operator) -> None:
      (("connect", "shop", "--kind", "gitlab", "--app"), "'gitlab' has no Apps"),
      (("status", "shop"), "'bbops forge connect shop' makes one"),
      (("status", "--file", "other.yaml"), "there is no 'other.yaml' here"),
-     (("connect", "shop", "--file", "other.yaml"), "needs a server.yaml, too: 'projects: { shop:")],
+     pytest.param(
+         ("connect", "shop", "--file", "other.yaml"),
+         "needs a server.yaml, too: 'projects: { shop:", marks=pytest.mark.long,
+     )],
 )  # fmt: skip
 def test_mistake_of_the_operator_is_named(
     operator: Operator, words: tuple[str, ...], message: str
@@ -216,6 +219,7 @@ def test_app_is_created_from_a_manifest(
     assert (status["error"], status["openPullRequests"]) == ("", 0)
 
 
+@pytest.mark.long
 def test_settings_without_projects_name_the_file_to_write(operator: Operator) -> None:
     (operator.folder / "own.yaml").write_text("urls: { control: https://bbops.example.com }\n")
     done = operator.run("connect", "shop", "--file", "own.yaml")

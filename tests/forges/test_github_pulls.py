@@ -181,6 +181,7 @@ def test_rules_block_a_merge(world: GitHubWorld, forge: GitHubForge, run: Run) -
         run(forge.merge(1, pull.head))
 
 
+@pytest.mark.long
 def test_merge_into_a_branch_with_a_queue_enters_the_queue(
     world: GitHubWorld, github: GitHubServer, client: Client, run: Run
 ) -> None:
@@ -195,6 +196,7 @@ def test_merge_into_a_branch_with_a_queue_enters_the_queue(
     assert run(forge.get(pull.number)).state == "merged"
 
 
+@pytest.mark.long
 def test_queue_takes_only_the_reviewed_head(world: GitHubWorld, client: Client, run: Run) -> None:
     world.repo.rules.has_queue = True
     pull = propose(world)
@@ -205,6 +207,7 @@ def test_queue_takes_only_the_reviewed_head(world: GitHubWorld, client: Client, 
     assert world.queue == []
 
 
+@pytest.mark.long
 def test_queue_without_the_right_names_the_page_where_a_person_enters_it(
     world: GitHubWorld, client: Client, run: Run
 ) -> None:

@@ -73,6 +73,7 @@ class DraftMembership:
         """Notify of a changed role or account: earlier decisions may not count any more."""
         standing = members, await asyncio.to_thread(self._book.members.roles_of_all)
         if self._standing not in (None, standing):
+            self._book.renew_edition()  # 'bbops users' and other servers leave it as it is
             self._notify()
         self._standing = standing
 

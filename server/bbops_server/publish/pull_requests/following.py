@@ -213,7 +213,7 @@ class PullFollower:
 
     async def _update(self, file: PostedFile) -> None:
         self._event.clear()
-        await asyncio.to_thread(self._forks.check, self._may_allow)
+        await self._check_decisions()
         if self._is_list_due():
             self._wants_list = False
             try:
@@ -323,6 +323,12 @@ class PullFollower:
         """Return whether the code of a pull request runs here: tests and preview."""
         pull = followed.pull
         return not pull.is_fork or self._forks.allows(pull.number, followed.head)
+
+    async def _check_decisions(self) -> None:
+        try:
+            await asyncio.to_thread(self._forks.check, self._may_allow)
+        except BbopsError as error:  # own branches do not wait for the accounts
+            _log.warning("cannot check who has allowed forks: %s", error)
 
     def _may_allow(self, who: str) -> bool:
         """Return whether the user of an earlier decision may still allow heads of forks."""

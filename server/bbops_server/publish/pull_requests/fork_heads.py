@@ -34,7 +34,8 @@ class ForkHeads:
             )
         except (OSError, msgspec.MsgspecError):
             self._allowed = {}
-        self._withdrawn: frozenset[int] = frozenset()
+        self._withdrawn = frozenset(self._allowed)
+        """Decisions that do not count: all of them before the first check."""
 
     def allows(self, number: int, head: str) -> bool:
         """Return whether the code of a head may run."""
@@ -42,23 +43,20 @@ class ForkHeads:
         is_withdrawn = number in self._withdrawn
         return allowed is not None and allowed.head == head and not is_withdrawn
 
-    def check(self, may_allow: Callable[[str], bool]) -> bool:
+    def check(self, may_allow: Callable[[str], bool]) -> None:
         """Ignore decisions of users who may not make them any more; blocks.
 
         Args:
             may_allow: returns whether the user of an e-mail address may allow heads.
 
-        Returns:
-            Whether other decisions count than before.
+        Raises:
+            BbopsError: the users cannot be read; the same decisions count as before.
         """
-        known = {who: may_allow(who) for who in {each.who for each in self._allowed.values()}}
-        before, self._withdrawn = (
-            self._withdrawn,
-            frozenset(
-                number for number, allowed in self._allowed.items() if not known[allowed.who]
-            ),
+        allowed = self._allowed
+        known = {who: may_allow(who) for who in {head.who for head in allowed.values()}}
+        self._withdrawn = frozenset(
+            number for number, head in allowed.items() if not known[head.who]
         )
-        return before != self._withdrawn
 
     def allow(self, number: int, head: str, who: str) -> None:
         """Allow a head, in place of an earlier one.
