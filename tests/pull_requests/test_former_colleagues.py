@@ -17,7 +17,7 @@ from bbops_server.accounts.standing import may_still
 from bbops_server.publish.drafts.draft_hosts import allow as allow_hosts
 from bbops_server.publish.drafts.draft_hosts import find_allowed
 from bbops_server.publish.holds.held import HeldCommit, accept, read_accepted
-from tests.pull_requests.test_attacks_of_agents import Mall, mall, sign_in_by_forge
+from tests.support.mall import Mall, mall, sign_in_by_forge
 from tests.support.on_github import OnGitHub
 from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.small_project import FILES, hello

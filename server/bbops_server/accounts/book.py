@@ -63,7 +63,7 @@ class Book:
         return self._store.edition
 
     def renew_edition(self) -> None:
-        """Start another edition, since another process has changed what somebody may do."""
+        """Start another edition after a change of the accounts by another process."""
         self._store.edition = object()
 
     def close(self) -> None:
