@@ -74,7 +74,7 @@ class ForgeConnection:
         yield from (f"  {line}" for line in describe_rights(self.rights))
         yield f"  webhook  {self._describe_webhook()}"
         left = "" if self.budget.left is None else f", {self.budget.left} requests left"
-        yield f"  open     {self.open_pulls} pull requests{left}"
+        yield f"  open     {plural(self.open_pulls, 'pull request')}{left}"
         if waiting := self._explain_waiting():
             yield f"  forks    {plural(self.forks, 'pull request')} from forks wait: {waiting}"
 
