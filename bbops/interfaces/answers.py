@@ -211,6 +211,7 @@ class PullStatus(msgspec.Struct, frozen=True):
         check: the result of `bbops/check` in a line; empty until it is known, as `plan`.
         is_ok: whether both are a success.
         preview: the address of its draft; empty without one.
+        waits: why its head is not checked yet; empty unless it was postponed.
     """
 
     number: int
@@ -226,14 +227,21 @@ class PullStatus(msgspec.Struct, frozen=True):
     plan: str
     is_ok: bool
     preview: str
+    waits: str = ""
 
 
 class ForgeStatus(msgspec.Struct, frozen=True):
-    """The pull requests of a project, and why the forge is not up to date; empty if it is."""
+    """The pull requests of a project on its forge.
+
+    Attributes:
+        problem: why the forge is not up to date; empty if it is.
+        postponed: why pull requests from forks wait; empty unless some do.
+    """
 
     repository: str
     problem: str
     pulls: list[PullStatus]
+    postponed: str = ""
 
 
 class AllowedPull(msgspec.Struct, frozen=True):

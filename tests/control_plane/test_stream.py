@@ -125,6 +125,25 @@ def test_stream_ends_when_the_session_ends(tried: Tried, monkeypatch: pytest.Mon
     run(tried, watch())
 
 
+def test_no_frame_is_sent_after_the_end_of_the_account(
+    tried: Tried, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(broadcasts, "PING_SECONDS", 3_600.0)
+
+    async def watch() -> None:
+        async with open_stream(tried, "of=requests&after=1") as opened:
+            await write(tried, "/1", "/2")
+            await eventually(opened.rows)
+            person = tried.book.people.get("ada@example.com")
+            assert person is not None
+            tried.book.sessions.end_all(person.id)
+            await write(tried, "/3")
+            await eventually(lambda: opened.is_finished)
+        assert 3 not in opened.rows()
+
+    run(tried, watch())
+
+
 def test_streams_end_with_the_server_and_new_ones_are_refused(tried: Tried) -> None:
     async def watch() -> None:
         async with open_stream(tried, "of=requests,status") as opened:

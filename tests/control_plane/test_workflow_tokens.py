@@ -22,6 +22,7 @@ from bbops_server.accounts.ci_tokens import WorkflowRun
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.rules import CI_PERMISSIONS, Permission
 from bbops_server.control_plane.external_sign_in import provider_http
+from bbops_server.control_plane.external_sign_in.issuers import FAILURE_SECONDS
 from bbops_server.control_plane.web.routes import HAS_OWN_AUTH, PERMISSION
 from bbops_server.control_plane.web.visit import Visit
 from bbops_server.settings.ci_trust import CiTrust
@@ -338,6 +339,16 @@ def test_giant_tokens_are_refused_before_they_are_read(exchange: Exchange) -> No
     assert exchange.issuer.requests == []
 
 
+@pytest.mark.long
+def test_server_without_trusted_workflows_names_the_setting(exchange: Exchange) -> None:
+    exchange.trust()
+    refused = exchange.ask()
+    assert refused.status_code == 403
+    assert "list it under 'ci' of the project in server.yaml" in message(refused)
+    assert "a server of one repository needs a server.yaml" in message(refused)
+    assert exchange.issuer.requests == []
+
+
 def test_other_issuers_are_never_requested(exchange: Exchange) -> None:
     other = CiIssuer()
     try:
@@ -498,6 +509,14 @@ def test_refused_identity_token_can_be_used_after_the_fix(exchange: Exchange) ->
 
 
 # ---- the issuer's keys
+def end_failure(exchange: Exchange) -> None:
+    """Let the time pass in which a failed fetch of keys is remembered."""
+    url = exchange.issuer.url
+    keys = exchange.control.control.issuers.find(url, {url})
+    if keys is not None and keys._failure is not None:
+        keys._failure = keys._failure[0] - FAILURE_SECONDS, keys._failure[1]
+
+
 @pytest.mark.parametrize("document", [
     b"", b"<html>", b"[]", b"{}", b'{"keys": []}', b'{"keys": 7}', b'{"keys": [7]}',
     b'{"keys": [{"kty": "oct", "k": "eA", "kid": "k1", "alg": "HS256"}]}',
@@ -508,6 +527,7 @@ def test_garbage_in_the_place_of_keys_gives_no_token(exchange: Exchange, documen
     exchange.issuer.document = document
     assert exchange.ask().status_code in {401, 503}
     exchange.issuer.document = None
+    end_failure(exchange)
     again = exchange.ask()
     assert again.status_code in {200, 401}, again.text
 
@@ -542,7 +562,7 @@ def test_redirects_of_keys_are_not_followed(exchange: Exchange, target: str) -> 
     port = exchange.issuer.server_address[1]
     exchange.issuer.redirect = target.format(port=port, url=exchange.issuer.url)
     answer = exchange.ask()
-    assert (answer.status_code, answer.headers["retry-after"]) == (503, "5")
+    assert (answer.status_code, answer.headers["retry-after"]) == (503, "30")
     assert exchange.issuer.requests == ["/.well-known/openid-configuration", "/jwks"]
 
 
@@ -557,6 +577,19 @@ def test_keys_at_a_private_address_are_not_requested(exchange: Exchange, where: 
 def test_issuer_with_another_name_is_refused(exchange: Exchange) -> None:
     exchange.issuer.metadata = {"issuer": "https://token.actions.githubusercontent.com"}
     assert exchange.ask().status_code == 503
+
+
+@pytest.mark.long
+def test_failed_fetch_of_keys_is_remembered_for_a_time(exchange: Exchange) -> None:
+    issuer = exchange.issuer
+    issuer.document = b"broken"
+    assert [exchange.ask().status_code for _ in range(5)] == [503] * 5
+    assert issuer.fetches == 1
+    issuer.document = None
+    assert exchange.ask().status_code == 503
+    end_failure(exchange)
+    assert exchange.ask().status_code == 200
+    assert issuer.fetches == 2
 
 
 def test_unknown_key_ids_do_not_fetch_keys_each_time(exchange: Exchange) -> None:

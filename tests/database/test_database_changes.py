@@ -52,7 +52,7 @@ def test_what_loses_something_is_made_once_it_is_approved(database: Path, name: 
     assert migrate.apply(database, tables, {planned.hash}) == planned
     assert migrate.plan(database, tables).is_empty
     assert query(database, "PRAGMA foreign_key_check") == []
-    kept = database.with_name(f"data.sqlite.before-{planned.hash}")
+    kept = database.with_name(f"data.sqlite.before-{planned.copy_name}")
     assert rows_of(kept) == old
     assert query(kept, "SELECT count(age) FROM people") == [(2,)]
 

@@ -226,7 +226,7 @@ def test_a_switch_that_takes_too_long_is_undone(database: Path) -> None:
 
 def test_values_that_a_type_does_not_keep_are_kept_in_a_copy(database: Path) -> None:
     wanted = changed(to("seen", "date"))
-    name = rollout.plan(database, wanted).migration.hash
+    name = rollout.plan(database, wanted).migration.copy_name
     publish(database, wanted)
     assert people_of(database, "seen")[0] == "2026-01-01"
     kept = database.with_name(f"data.sqlite.before-{name}")

@@ -120,7 +120,11 @@ def test_address_of_the_webhook_and_the_line_of_server_yaml_are_named_where_they
      (("connect", "shop", "--kind", "gitlab"), "'gitlab' has no client yet"),
      (("connect", "shop", "--kind", "gitlab", "--app"), "'gitlab' has no Apps"),
      (("status", "shop"), "'bbops forge connect shop' makes one"),
-     (("status", "--file", "other.yaml"), "there is no 'other.yaml' here")],
+     (("status", "--file", "other.yaml"), "there is no 'other.yaml' here"),
+     pytest.param(
+         ("connect", "shop", "--file", "other.yaml"),
+         "needs a server.yaml, too: 'projects: { shop:", marks=pytest.mark.long,
+     )],
 )  # fmt: skip
 def test_mistake_of_the_operator_is_named(
     operator: Operator, words: tuple[str, ...], message: str
@@ -141,7 +145,7 @@ def test_secret_of_a_manual_webhook_is_shown_once(operator: Operator) -> None:
 
 
 def test_status_shows_rights_webhook_and_pull_requests(
-    operator: Operator, world: GitHubWorld
+    operator: Operator, world: GitHubWorld, github: GitHubServer
 ) -> None:
     push(world.repo, "topic", {"a.txt": "a"})
     world.open_pull("bea", "topic")
@@ -154,8 +158,15 @@ def test_status_shows_rights_webhook_and_pull_requests(
     assert status["openPullRequests"] == 1
     assert status["webhook"] == {"address": HOOK, "exists": True, "last": "unused"}
     assert 0 < status["requestsLeft"] < 5_000
+    assert status["forksWait"] == ""
+    home = world.fork("mallory")
+    push(home, "patch", {"a.txt": "b"})
+    world.open_pull("mallory", "patch", home=home)
+    github.left = 400
     text = operator.run("status", "shop").stdout
     assert f"  webhook  {HOOK}, last delivery: unused" in text
+    assert "  forks    1 pull request from forks wait: " in text
+    assert "of 5000 requests are left, and 500 are kept for own branches" in text
 
 
 def test_status_of_a_revoked_token_names_the_fix(operator: Operator, world: GitHubWorld) -> None:
@@ -236,3 +247,12 @@ def test_app_is_created_from_a_manifest(
     operator.write(created["settings"])
     status = json.loads(operator.run("status", "--json").stdout)["projects"][0]
     assert (status["error"], status["openPullRequests"]) == ("", 0)
+
+
+@pytest.mark.long
+def test_settings_without_projects_name_the_file_to_write(operator: Operator) -> None:
+    (operator.folder / "own.yaml").write_text("urls: { control: https://bbops.example.com }\n")
+    done = operator.run("connect", "shop", "--file", "own.yaml")
+    assert done.returncode == 2
+    assert "'own.yaml' has no 'projects'" in done.stderr
+    assert "the server of one repository needs a server.yaml, too" in done.stderr

@@ -5,10 +5,11 @@ from __future__ import annotations
 import pytest
 
 from bbops_server.forges.github import GitHubForge
-from bbops_server.forges.hosted import ForgeConflict, ForgeGone
+from bbops_server.forges.hosted import ForgeConflict, ForgeForbidden, ForgeGone
 from bbops_server.forges.values import NewPullRequest, PullRequest
+from tests.support.forge_world.api_server import GRAPHQL
 from tests.support.github.connected import Client, Run
-from tests.support.github.facts import Pull
+from tests.support.github.facts import EVERYTHING, Pull
 from tests.support.github.server import GitHubServer
 from tests.support.github.world import GitHubWorld, push
 from tests.support.served import git
@@ -178,3 +179,41 @@ def test_rules_block_a_merge(world: GitHubWorld, forge: GitHubForge, run: Run) -
     world.review(1, "ada")
     with pytest.raises(ForgeConflict, match='Required status check "bbops/check" is expected'):
         run(forge.merge(1, pull.head))
+
+
+@pytest.mark.long
+def test_merge_into_a_branch_with_a_queue_enters_the_queue(
+    world: GitHubWorld, github: GitHubServer, client: Client, run: Run
+) -> None:
+    world.repo.rules.has_queue = True
+    pull = propose(world)
+    forge = client.with_token(**EVERYTHING, merge_queues="write")
+    assert run(forge.merge(pull.number, pull.head)) == ""
+    assert run(forge.merge(pull.number, pull.head)) == "", "a repeated request changes nothing"
+    assert world.queue == [pull]
+    assert github.paths().count(f"POST {GRAPHQL}") == 2
+    world.work_queue()
+    assert run(forge.get(pull.number)).state == "merged"
+
+
+@pytest.mark.long
+def test_queue_takes_only_the_reviewed_head(world: GitHubWorld, client: Client, run: Run) -> None:
+    world.repo.rules.has_queue = True
+    pull = propose(world)
+    forge = client.with_token(**EVERYTHING, merge_queues="write")
+    with pytest.raises(ForgeConflict, match="Head sha didn't match expected sha") as caught:
+        run(forge.merge(pull.number, "0" * 40))
+    assert caught.value.hint.endswith(f"/acme/shop/pull/{pull.number}")
+    assert world.queue == []
+
+
+@pytest.mark.long
+def test_queue_without_the_right_names_the_page_where_a_person_enters_it(
+    world: GitHubWorld, client: Client, run: Run
+) -> None:
+    world.repo.rules.has_queue = True
+    pull = propose(world)
+    with pytest.raises(ForgeForbidden, match="the merge queue cannot be entered") as caught:
+        run(client.with_token().merge(pull.number, pull.head))
+    assert "'merge_queues: write'" in caught.value.hint
+    assert caught.value.hint.endswith(f"/acme/shop/pull/{pull.number}")

@@ -37,7 +37,7 @@ def test_missing_approval_holds_a_commit_until_it_is_given(start: Start) -> None
     assert f"commit {merged[:12]} has arrived" in message
     assert "#1: 1 more approval needed;" in message
     assert "complete https://forge.example/pull/1; or look at 'git diff" in message
-    assert f"bbops accept {merged[:12]}" in message
+    assert f"bbops accept {merged}" in message
     project.forge.review(1, "bob", topic.head)
     project.reconcile()
     project.until_live(merged)
@@ -183,7 +183,7 @@ def test_forge_that_does_not_answer_holds_a_commit(start: Start, error: str, rea
     merged = project.land(project.propose())
     message = project.until_stalled(merged, reason)
     assert "the server tries again" in message
-    assert f"bbops accept {merged[:12]}" in message
+    assert f"bbops accept {merged}" in message
     project.forge.change(error="")
     project.until_live(merged)  # by a retry, without a command
 

@@ -106,6 +106,9 @@ def test_a_head_that_moved_is_looked_at_again(house: House) -> None:
     refused = agent.refused("publish_request", number=opened["number"], head=opened["head"])
     assert "by now" in refused.message
     assert refused.next[0].tool == "review_pull_request"
+    newest = agent.call("review_pull_request", number=opened["number"])["head"]
+    refused = agent.refused("publish_request", number=opened["number"], head=newest[:12])
+    assert "is a shortened id, which another commit can have, too" in refused.message
 
 
 def test_a_comment_approves_nothing(house: House) -> None:

@@ -39,7 +39,7 @@ def waiting(tmp_path: Path) -> str:
 
 def test_an_approval_says_who_when_and_what_is_lost(tmp_path: Path, waiting: str) -> None:
     assert stamp_approvals(tmp_path) is None
-    approve(tmp_path, waiting[:7], who="ada", at=NOW)
+    approve(tmp_path, waiting, who="ada", at=NOW)
     assert stamp_approvals(tmp_path) is not None
     (found,) = read_approvals(tmp_path)
     assert (found.hash, found.who, found.at) == (waiting, "ada", NOW)

@@ -38,9 +38,9 @@ def test_what_arrives_without_a_review_waits_until_somebody_accepts_it(
     stalled = served.stalled()
     assert stalled["reason"] == "ReviewMissing"
     assert f"commit {one[:12]} has arrived" in stalled["message"]
-    assert f"bbops accept {one[:12]}" in stalled["hint"]
+    assert f"bbops accept {one}" in stalled["hint"]
     assert served.api.get("/api/me").headers["x-release"] == good
-    done = served.bbops("accept", one[:12])
+    done = served.bbops("accept", one)
     assert done.returncode == 0, done.stderr
     assert served.live_of(one)
     two = reviewed.push()  # a decision is of one commit, not of what follows it
@@ -58,11 +58,13 @@ def test_several_commits_are_accepted_by_naming_both_ends(
     newest = reviewed.push()
     served.control.post("/api/projects/sample/reconcile")
     assert "2 commits have arrived" in served.stalled()["message"]
-    refused = served.bbops("accept", newest[:12])
+    refused = served.bbops("accept", newest)
     assert (refused.returncode, "more than one commit waits" in refused.stderr) == (2, True)
-    wrong = served.bbops("accept", "--range", f"{newest[:12]}..{newest[:12]}")
+    wrong = served.bbops("accept", "--range", f"{newest}..{newest}")
     assert (wrong.returncode, "is not live" in wrong.stderr) == (2, True)
-    done = served.bbops("accept", "--range", f"{live[:12]}..{newest[:12]}")
+    shortened = served.bbops("accept", "--range", f"{live[:12]}..{newest}")
+    assert (shortened.returncode, "is a shortened id" in shortened.stderr) == (2, True)
+    done = served.bbops("accept", "--range", f"{live}..{newest}")
     assert done.returncode == 0, done.stderr
     assert served.live_of(newest)
 

@@ -114,7 +114,7 @@ def test_rewritten_history_is_held_until_somebody_accepts_it(
     assert stalled["reason"] == "HistoryRewritten"
     assert good in stalled["message"]
     assert other[:12] in stalled["message"]
-    command = f"bbops accept {other[:12]} --server {served.serving['control_url']}"
+    command = f"bbops accept {other} --server {served.serving['control_url']}"
     assert command in stalled["hint"]
     assert served.stop() == 0
 
@@ -123,11 +123,13 @@ def test_rewritten_history_is_held_until_somebody_accepts_it(
     assert served.api.get("/api/me").headers["x-release"] == good
     refused = served.bbops("accept", good)
     assert refused.returncode == 2
-    assert f"{other[:12]} does" in refused.stderr
-    done = served.bbops("accept", other[:12])
+    assert f"{other[:12]} is" in refused.stderr
+    shortened = served.bbops("accept", other[:12])
+    assert "is a shortened id, which another commit can have, too" in shortened.stderr
+    done = served.bbops("accept", other)
     assert done.returncode == 0, done.stderr
     assert served.live_of(other)
-    assert served.bbops("accept", other[:12]).returncode == 2
+    assert served.bbops("accept", other).returncode == 2
     assert served.live_of(origin.push())
     git(origin.work, "reset", "-q", "--hard", other)
     again = origin.push_all("commit", "-q", "--allow-empty", "-m", "Again", options=("-f",))

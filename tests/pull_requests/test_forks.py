@@ -16,7 +16,7 @@ from tests.support.on_github import OnGitHub
 from tests.support.patience import wait_for
 from tests.support.served import git
 from tests.support.served_people import set_up
-from tests.support.small_project import hello
+from tests.support.small_project import FILES, endpoint, hello
 
 
 @pytest.fixture
@@ -134,7 +134,7 @@ def test_pages_show_the_pull_request_and_a_maintainer_allows_it(shop: OnGitHub) 
     shop.until_checked(pull, "success", "success")
     with closing(set_up(shop)) as browser:
         page = browser.get("/projects/shop/proposals").text
-        assert f"Run {pull.head[:12]}" in page
+        assert f'Run <span class="mono">{pull.head}</span>' in page
         assert "pull request" in browser.get("/projects/shop").text
         (csrf,) = {*re.findall(r'name="csrf" value="([^"]+)"', page)}
         form = {"head": pull.head, "csrf": csrf}
@@ -144,3 +144,51 @@ def test_pages_show_the_pull_request_and_a_maintainer_allows_it(shop: OnGitHub) 
         stale = browser.post("/projects/shop/pulls/9/allow", data=form)
         assert stale.status_code == 409
         assert "has no open pull request #9" in stale.text
+
+
+@pytest.mark.long
+def test_forks_wait_below_the_reserve_of_requests_and_own_branches_go_on(shop: OnGitHub) -> None:
+    shop.forge.left = 450
+    pulls = [
+        shop.propose(f"patch{number}", hello(number), home=shop.world.fork(who), who=who)
+        for number, who in enumerate(("mallory", "eve", "oscar"), 2)
+    ]
+    own = shop.propose("own", hello(9))
+    shop.until_checked(own, "success", "success")
+    wait_for(lambda: [each["number"] for each in listed(shop) if each["waits"]] == [3, 2, 1])
+    assert not any(shop.statuses(pull.head) or shop.comments(pull) for pull in pulls)
+    told = shop.bbops("pulls", "list", "--project", "shop")
+    assert "forks wait: " in told.stderr
+    assert "of 5000 requests are left, and 500 are kept for own branches" in told.stderr
+    assert "#1  waits" in told.stdout
+    page = shop.control.get("/projects/shop/proposals", headers={"accept": "text/html"}).text
+    assert "Pull requests from forks wait: " in page
+    assert allow(shop, pulls[0], pulls[0].head).status_code == 200
+    shop.until_checked(pulls[0], "success", "success")  # a maintainer's decision does not wait
+    shop.push("own", hello(10))
+    shop.until_checked(own, "success", "success")
+    shop.forge.left = 5_000
+    shop.nudge()
+    for pull in pulls:
+        shop.until_checked(pull, "success", "success")
+    assert not any(each["waits"] for each in listed(shop))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("is_own", [True, False], ids=["own branch", "allowed fork"])
+def test_slow_draft_whose_tests_run_delays_no_publication(shop: OnGitHub, *, is_own: bool) -> None:
+    steps = "".join(f"  - set: {{ v{number}: '${{ 1 + 2 * 3 }}' }}\n" for number in range(60))
+    files = {f"functions/f{number}.yaml": f"steps:\n{steps}" for number in range(1_500)}
+    home = None if is_own else shop.world.fork("mallory")
+    pull = shop.propose("slow", files, home=home, who="ada" if is_own else "mallory")
+    if not is_own:
+        wait_for(lambda: allow(shop, pull, pull.head).is_success)
+    wait_for(lambda: [each["runs"] for each in listed(shop)] == [True])
+    other = {
+        "functions/beside.yaml": FILES["functions/hello.yaml"],
+        "endpoints/beside.yaml": endpoint("GET", "/beside", "beside"),
+    }
+    shop.push("main", other)
+    wait_for(lambda: shop.api.get("/beside").status_code == 200)
+    assert not shop.statuses(pull.head)
+    wait_for(lambda: len(shop.statuses(pull.head)) == 2)

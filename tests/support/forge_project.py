@@ -152,7 +152,7 @@ class ForgeProject:
 
     def accept(self, commit: str, live: str = "") -> None:
         """Accept a commit on hold; `live` is needed for several commits."""
-        named = ("--range", f"{live[:12]}..{commit[:12]}") if live else (commit[:12],)
+        named = ("--range", f"{live}..{commit}") if live else (commit,)
         done = self.served.bbops("accept", *named)
         assert done.returncode == 0, done.stderr
 

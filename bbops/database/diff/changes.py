@@ -73,10 +73,11 @@ def sort_changes(found: Iterable[Change]) -> tuple[Change, ...]:
 
 
 def hash_changes(changes: Iterable[Change], base: str) -> str:
-    """Return the name of a plan: twelve hex digits of its effects and of their `base`.
+    """Return the name of a plan: 40 hex digits of its effects and of their `base`.
 
     Numbers of rows do not count, since they change while a plan is read; the effects on rows do, so
-    a change that begins to lose something renames the plan.
+    a change that begins to lose something renames the plan. An author who can choose two plans
+    could find two with the same 12 digits in minutes.
     """
     said = [[c.kind, c.table, c.what, c.risk, c.why] for c in changes]
-    return hashlib.sha256(json.dumps([base, said]).encode()).hexdigest()[:12]
+    return hashlib.sha256(json.dumps([base, said]).encode()).hexdigest()[:40]

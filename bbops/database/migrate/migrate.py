@@ -29,6 +29,7 @@ from bbops.language.sql.sqlite import SQLITE_CHECK
 
 _BROKEN: Final = "broken"
 """The recorded hash if the tables lack a recorded rule."""
+_COPY_DIGITS: Final = 12  # names in Postgres have at most 63 bytes
 _FORMAT: Final = 2  # increase it if the same tables are described to a database in another way
 
 
@@ -53,6 +54,11 @@ class Migration:
     def hash(self) -> str:
         """The name of this plan, the same as long as its effects are the same."""
         return hash_changes(self.changes, self.base)
+
+    @property
+    def copy_name(self) -> str:
+        """The name of the copy that is kept before its losses: the first digits of its hash."""
+        return self.hash[:_COPY_DIGITS]
 
     @property
     def losses(self) -> tuple[Change, ...]:
@@ -112,7 +118,7 @@ def apply(place: Place, tables: Mapping[str, Table], approved: Collection[str] =
     with write_tables(place) as opened:
         planned = opened.look(lambda: plan_on(opened.live, tables))
         if planned.is_waiting and planned.hash in approved:
-            opened.keep(planned.hash, planned.losing_tables)
+            opened.keep(planned.copy_name, planned.losing_tables)
         elif planned.refused:
             raise refusal(planned)
         carry_out(opened, tables, planned)

@@ -38,7 +38,7 @@ class Progress:
     """The approved losses of the publication: kind, table and object of each change."""
 
     approval: str = ""
-    """The name of the copy before a loss: the hash of the approved plan."""
+    """The name of the copy before a loss: the first digits of the approved plan."""
 
     release: str = ""
     """The digest of the release that the tables were last settled for."""

@@ -283,7 +283,7 @@ def _expanded(progress: Progress, found: RolloutPlan, old: Tables, wanted: Table
         spare=frozenset(find_names(found.phases.expanded)) - {*find_names(old)},
         wanted=migrate.describe(wanted),
         agreed=frozenset(fills | losses) | (progress.agreed if is_same else frozenset()),
-        approval=found.migration.hash if losses else progress.approval if is_same else "",
+        approval=found.migration.copy_name if losses else progress.approval if is_same else "",
     )
 
 

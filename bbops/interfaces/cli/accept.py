@@ -11,8 +11,11 @@ from bbops.base.errors import ServerError
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._server import as_json_option, of_server, open_remote
 
+_LIVE = "4d1e8f0a6b7c2d3e5f4a9b8c7d6e5f4a3b2c1d0e"
+_HELD = "9f2c1ab4d03e58f7a6c1b2d4e5f60718293a4b5c"
 
-@examples("bbops accept 9f2c1ab", "bbops accept --range 4d1e8f0..9f2c1ab")
+
+@examples(f"bbops accept {_HELD}", f"bbops accept --range {_LIVE}..{_HELD}")
 @click.command()
 @click.argument("commit", required=False)
 @click.option(
@@ -28,6 +31,8 @@ def command(
     commit: str | None, between: str | None, project: str | None, server: str, *, as_json: bool
 ) -> None:  # fmt: skip
     """Accept COMMIT, which is held until a user decides; 'bbops status' shows the reason.
+
+    Commits are named by their full ids, since another commit can begin with the same digits.
 
     HistoryRewritten: COMMIT does not follow the live commit; the decision also covers later
     commits that follow COMMIT. ReviewMissing: it reached an external repository without the review

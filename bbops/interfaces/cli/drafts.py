@@ -135,7 +135,9 @@ def _seconds(length: str) -> float:
 @command.command("allow")
 @click.argument("branch")
 @click.argument("hosts", nargs=-1, required=True)
-@click.option("--commit", metavar="ID", help="The commit you reviewed; default: the newest.")
+@click.option(
+    "--commit", metavar="ID", help="The full id of the reviewed commit; default: the newest."
+)
 @of_project
 @of_server
 @as_json_option
@@ -156,9 +158,7 @@ def allow(
     if as_json:
         say(json.dumps({"branch": branch, "hosts": allowed}))
         return
-    say(
-        f"{printable(branch)} may reach {', '.join(map(printable, allowed))} at {draft.commit[:12]}"
-    )
+    say(f"{printable(branch)} may reach {', '.join(map(printable, allowed))} at {draft.commit}")
 
 
 @examples(

@@ -163,10 +163,18 @@ def comment(number: int, text: str, project: str | None, server: str, *, as_json
     _review(number, "commented", text, "", project, server, as_json=as_json)
 
 
-@examples("bbops proposals merge 7", "bbops proposals merge 7 --head 9f2c1ab")
+@examples(
+    "bbops proposals merge 7",
+    "bbops proposals merge 7 --head 9f2c1ab4d03e58f7a6c1b2d4e5f60718293a4b5c",
+)
 @command.command()
 @of_number
-@click.option("--head", default="", metavar="COMMIT", help="Only if its head is still this commit.")
+@click.option(
+    "--head",
+    default="",
+    metavar="COMMIT",
+    help="Only if its head is still this commit, by its full id.",
+)
 @of_project
 @of_server
 @as_json_option

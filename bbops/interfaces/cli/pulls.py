@@ -30,6 +30,8 @@ def list_pulls(target: ProjectTarget) -> None:
     status = target.read("pulls", ForgeStatus)
     if status.problem:
         click.echo(f"the forge is not up to date: {one_line(status.problem)}", err=True)
+    if status.postponed:
+        click.echo(f"forks wait: {one_line(status.postponed)}", err=True)
     none = f"no open pull requests in {printable(status.repository)}"
     print_list(status.pulls, _line, none=none, as_json=target.as_json)
 
@@ -45,11 +47,12 @@ def allow(number: int, head: str, target: ProjectTarget) -> None:
     Read its changes first. A later commit of the pull request needs another decision.
     """
     allowed = target.change(f"pulls/{number}/allow", AllowedPull, {"head": head})
-    target.print(allowed, f"tests and preview of #{number} at {allowed.head[:12]} run now")
+    target.print(allowed, f"tests and preview of #{number} at {allowed.head} run now")
 
 
 def _line(pull: PullStatus) -> str:
-    state = "ok" if pull.is_ok else "checking" if not pull.check else "failed"
+    unfinished = "checking" if not pull.check else "failed"
+    state = "ok" if pull.is_ok else "waits" if pull.waits else unfinished
     command = f"bbops pulls allow {pull.number} --head {printable(pull.head)}"
     fork = "" if pull.runs else f"  (fork: '{command}' runs its code)"
     color = {"ok": "green", "failed": "red"}.get(state, "yellow")

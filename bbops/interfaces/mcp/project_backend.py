@@ -101,7 +101,8 @@ class PullRequestDetail(msgspec.Struct, frozen=True, kw_only=True):
 
     Attributes:
         base, result: the commit to merge into, and the merged commit; `base` is empty if it is not
-            known. All commits are in the repository.
+            known. All commits are in the repository, unless `has_diff` is false.
+        has_diff: whether its changes may be read here; the changes of a fork on a forge may not.
         obstacles: the reasons that block a merge; empty when it can be merged.
         waits: whether only reviews or running tests block it.
         by_person: whether only a person may merge it, even if it is approved.
@@ -115,6 +116,7 @@ class PullRequestDetail(msgspec.Struct, frozen=True, kw_only=True):
     draft: str
     state: str
     head: str
+    has_diff: bool = True
     base: str = ""
     result: str = ""
     preview: str = ""

@@ -62,6 +62,10 @@ class Book:
         """Another one after each write of this process that may change what somebody may do."""
         return self._store.edition
 
+    def renew_edition(self) -> None:
+        """Start another edition after a change of the accounts by another process."""
+        self._store.edition = object()
+
     def close(self) -> None:
         """Close its connections."""
         self._store.close()

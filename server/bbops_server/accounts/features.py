@@ -27,7 +27,7 @@ def read_features_off(settings: Settings) -> list[str]:
     """
     if settings.accounts is None:
         return _peek(settings.state / f"{CONTROL_FILE}.sqlite")
-    features = _book(settings.state, settings.accounts).workspaces.get().features
+    features = open_accounts(settings.state, settings.accounts).workspaces.get().features
     return sorted(name for name, on in features.items() if not on)
 
 
@@ -55,8 +55,8 @@ def _peek(path: Path) -> list[str]:
 
 
 @lru_cache(maxsize=4)
-def _book(state: Path, postgres: PostgresPlace | None) -> Book:
-    """Opening it takes some 20 ms, and every publication would wait for that."""
+def open_accounts(state: Path, postgres: PostgresPlace | None) -> Book:
+    """Return the accounts, which stay open: opening takes 20 ms, which publications wait for."""
     from bbops_server.accounts.book import Book  # noqa: PLC0415 - imports SQLAlchemy
 
     return Book.open(state, postgres=postgres)

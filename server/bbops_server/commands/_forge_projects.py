@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from bbops.base.diagnostics import Diagnostic
 from bbops.base.errors import ProjectError, ServerError
 from bbops_server.settings.forge_binding import FORGE_KINDS, ForgeApp, ForgeBinding, ForgeKind
 
@@ -17,7 +18,11 @@ if TYPE_CHECKING:
     from bbops_server.process.host.secrets import Secrets
     from bbops_server.settings.server_file.model import ServedProject, ServerFile
 
-HINT: Final = "run this in the folder of server.yaml, or name the file with --file"
+ONE_PROJECT: Final = (
+    "the server of one repository needs a server.yaml, too:"
+    " 'projects: { shop: { repository: https://… } }', see docs/forges.md"
+)
+HINT: Final = f"run this in the folder of server.yaml, or name the file with --file; {ONE_PROJECT}"
 _HOSTS: Final[Mapping[str, ForgeKind]] = {"github.com": "github", "gitlab.com": "gitlab"}
 
 
@@ -120,9 +125,15 @@ def read_servers(file: Path) -> ServerFile:
     if not file.is_file():
         raise ServerError(f"there is no '{file}' here", hint=HINT)
     read = read_file(file, os.environ)
+    if any(_lacks_projects(diagnostic) for diagnostic in read.diagnostics):
+        raise ServerError(f"'{file}' has no 'projects'", hint=ONE_PROJECT)
     if read.file is None:
         raise ProjectError(read.diagnostics)
     return read.file
+
+
+def _lacks_projects(diagnostic: Diagnostic) -> bool:
+    return diagnostic.code == "missing-key" and diagnostic.message.startswith("'projects'")
 
 
 def _bindings(read: ServerFile, name: str = "") -> Iterator[ForgeBinding]:

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from bbops.base.errors import BbopsError
 from bbops.base.render import one_line, plural
+from bbops_server.forges.values import RequestBudget
 
 if TYPE_CHECKING:
     from bbops_server.commands._forge_projects import ForgeProject
     from bbops_server.forges.hosted import HostedForge
     from bbops_server.forges.values import ForgeRight, ForgeWebhook
+
+
+_UNKNOWN: Final = RequestBudget()
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,16 +28,18 @@ class ForgeConnection:
     Attributes:
         rights: the rights of the credential; empty if it is not valid.
         webhook: the webhook; None without one, or if the credential may not read it.
-        requests_left: the requests that the forge still accepts; None if unknown.
+        budget: the requests that the forge still accepts.
         open_pulls: the number of open pull requests.
+        forks: the number of open pull requests from forks.
         error: the reason that the forge rejects the credential; empty without one.
     """
 
     project: ForgeProject
     rights: Sequence[ForgeRight] = ()
     webhook: ForgeWebhook | None = None
-    requests_left: int | None = None
+    budget: RequestBudget = _UNKNOWN
     open_pulls: int = 0
+    forks: int = 0
     error: BbopsError | None = None
 
     @property
@@ -51,7 +57,8 @@ class ForgeConnection:
                 "address": self.project.hook_address, "exists": self.webhook is not None,
                 "last": self.webhook.last if self.webhook else "",
             },
-            "requestsLeft": self.requests_left, "openPullRequests": self.open_pulls,
+            "requestsLeft": self.budget.left, "openPullRequests": self.open_pulls,
+            "forks": self.forks, "forksWait": self._explain_waiting(),
             "error": self.error.message if self.error else "",
         }  # fmt: skip
 
@@ -66,8 +73,14 @@ class ForgeConnection:
             return
         yield from (f"  {line}" for line in describe_rights(self.rights))
         yield f"  webhook  {self._describe_webhook()}"
-        left = "" if self.requests_left is None else f", {self.requests_left} requests left"
+        left = "" if self.budget.left is None else f", {self.budget.left} requests left"
         yield f"  open     {plural(self.open_pulls, 'pull request')}{left}"
+        if waiting := self._explain_waiting():
+            yield f"  forks    {plural(self.forks, 'pull request')} from forks wait: {waiting}"
+
+    def _explain_waiting(self) -> str:
+        """Return why pull requests from forks wait; empty if they do not."""
+        return self.budget.explain() if self.forks else ""
 
     def _describe_webhook(self) -> str:
         address = self.project.hook_address
@@ -87,7 +100,8 @@ async def read_status(project: ForgeProject, forge: HostedForge) -> ForgeConnect
         webhook = await _find_webhook(project, forge)
     except BbopsError as error:
         return ForgeConnection(project, error=error)
-    return ForgeConnection(project, rights, webhook, forge.requests_left, len(pulls))
+    forks = sum(pull.is_fork for pull in pulls)
+    return ForgeConnection(project, rights, webhook, forge.budget, len(pulls), forks)
 
 
 async def _find_webhook(project: ForgeProject, forge: HostedForge) -> ForgeWebhook | None:

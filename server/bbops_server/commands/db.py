@@ -163,7 +163,10 @@ def seed_data(project: str | None, state: Path | None, *, as_json: bool) -> None
         say("all seed rows exist" if added else "no table has seed rows")
 
 
-@examples("bbops db approve 3f9a1c", "bbops db approve 3f9a1c --project shop")
+@examples(
+    "bbops db approve 3f9a1c6e0b7d52489f1a3c5e7092b4d6f8a0c2e4",
+    "bbops db approve 3f9a1c6e0b7d52489f1a3c5e7092b4d6f8a0c2e4 --project shop",
+)
 @command.command("approve", short_help="Approve a migration that loses data.")
 @click.argument("plan", metavar="HASH")
 @of_project
@@ -174,8 +177,8 @@ def approve_migration(plan: str, project: str | None, state: Path | None, *, as_
 
     'bbops status' shows what it is. A running server applies it within a second or two. What it
     drops is hidden, see 'bbops db narrow'; before other values are lost, a copy of the data is kept
-    next to it, as data.sqlite.before-HASH. An approval counts once; who gave it and what was lost
-    is recorded in approvals.json in the state folder.
+    next to it, as data.sqlite.before- and 12 digits of HASH. An approval counts once; who gave it
+    and what was lost is recorded in approvals.json in the state folder.
     """
     from bbops_server.publish.holds.approvals import approve  # noqa: PLC0415 - after --help
 

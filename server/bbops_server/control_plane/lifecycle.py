@@ -115,7 +115,9 @@ def open_control(
         raise ServerError(f"cannot write into '{settings.state}': {reason}") from None
     control = ControlState(projects, book, lambda: plane.settings, key, is_set_up=must_exist)
     git = control.git = GitHttp(plane.build, projects, settings.state / "git", book.proposals)
-    membership = control.membership = DraftMembership(book, plane.awake.admit)
+    membership = control.membership = DraftMembership(
+        book, plane.awake.admit, projects.recheck_decisions
+    )
     server = SocketServer(create_control(control))
     return Control(
         server, settings.state, control.setup_url, book, git, membership, control.broadcasts

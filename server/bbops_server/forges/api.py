@@ -133,11 +133,21 @@ class ForgeApi:
         Raises:
             ForgeAway: also if the response is missing; `is_sent` if the forge may have done it.
         """
+        return await self._write(method, self._url(path, {}), body, right)
+
+    async def send_to(self, url: str, body: Any, form: type[T], *, right: str = "") -> T:
+        """Send a POST to another address of the forge, such as its GraphQL API.
+
+        Errors as `send`, also if the address is on another server.
+        """
+        if _origin(url) != _origin(self._base):
+            raise ForgeError(f"'{url}' is on another server than {self.forge}")
+        return decode(await self._write("POST", url, body, right), form)
+
+    async def _write(self, method: str, url: str, body: Any, right: str) -> HttpResponse:
         headers = {"content-type": "application/json"} if body is not None else {}
         data = msgspec.json.encode(body) if body is not None else b""
-        request = HttpRequest(
-            method, self._url(path, {}), headers, data, RESPONSE_SECONDS, follows="none"
-        )
+        request = HttpRequest(method, url, headers, data, RESPONSE_SECONDS, follows="none")
         sent, response = await self._exchange(request)
         if response.status >= 500:
             raise self._away(sent, f"answered with {response.status}", is_sent=True)

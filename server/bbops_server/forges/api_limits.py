@@ -12,10 +12,14 @@ from typing import Final
 
 from bbops.base.host import Clock, HttpResponse
 from bbops_server.forges.hosted import ForgeAway
+from bbops_server.forges.values import RequestBudget
 
 MAX_PAUSE_SECONDS: Final = 3_600.0
 SECONDARY_SECONDS: Final = 60.0
 """The first pause after a limit without a time; each further refusal doubles it."""
+
+_LEAST_TIME: Final = 1e9
+"""A smaller `reset` is a number of seconds, not a time since 1970."""
 
 _PHRASES: Final = (b"rate limit", b"abuse detection")
 
@@ -33,6 +37,15 @@ class RequestLimits:
         self._until: datetime | None = None
         self._refusals = 0
         self.left: int | None = None
+        self._limit: int | None = None
+        self._reset: datetime | None = None
+
+    def budget(self) -> RequestBudget:
+        """Return the requests that are left; unknown again after the end of the window."""
+        seconds = (self._reset - self._clock.now()).total_seconds() if self._reset else 0.0
+        if self._reset and seconds <= 0:
+            return RequestBudget(None, self._limit)
+        return RequestBudget(self.left, self._limit, seconds)
 
     def require_open(self) -> None:
         """Accept a request now. Raises: ForgeAway: the forge requires a pause."""
@@ -45,7 +58,7 @@ class RequestLimits:
         """Take the limits of a response. Raises: ForgeAway: the forge refuses the request."""
         headers = response.headers
         left = _number(_header(headers, "remaining"))
-        self.left = self.left if left is None else int(left)
+        self._read_window(headers)
         is_refused = _is_refused(response)
         if not is_refused:
             self._refusals = 0 if response.status < 400 else self._refusals
@@ -56,6 +69,23 @@ class RequestLimits:
         if is_refused:
             self._refusals += 1
             raise self._limited(seconds)
+
+    def _read_window(self, headers: Mapping[str, str]) -> None:
+        """Take the size and the end of the window; `reset` is a time, or seconds in an RFC draft.
+
+        Source: draft-ietf-httpapi-ratelimit-headers; docs.gitlab.com, "Rate limits".
+        """
+        if headers.get("x-ratelimit-resource", "core") != "core":
+            return  # GitHub counts other APIs, such as GraphQL, in windows of their own
+        limit, reset = (_number(_header(headers, name)) for name in ("limit", "reset"))
+        left = _number(_header(headers, "remaining"))
+        self.left = self.left if left is None else int(left)
+        self._limit = self._limit if limit is None else int(limit)
+        if reset is not None:
+            now = self._clock.now().timestamp()
+            seconds = reset if reset < _LEAST_TIME else reset - now
+            until = min(max(seconds, 0.0), MAX_PAUSE_SECONDS)
+            self._reset = self._clock.now() + timedelta(seconds=until)
 
     def _limited(self, seconds: float) -> ForgeAway:
         message = f"{self._forge} limits requests for {seconds:.0f} s"

@@ -21,6 +21,7 @@ from bbops_server.forges.values import (
     NewRelease,
     PullRequest,
     PullReview,
+    RequestBudget,
     StatusReport,
 )
 
@@ -81,6 +82,11 @@ class HostedForge(Protocol):
         """The number of requests that the forge still accepts in its window; None if unknown."""
         ...
 
+    @property
+    def budget(self) -> RequestBudget:
+        """The requests that are left in the forge's window, of which some are a reserve."""
+        ...
+
     async def list_open(self, target: str) -> Sequence[PullRequest]:
         """Return the open pull requests of a branch, newest first. One conditional request."""
         ...
@@ -103,6 +109,9 @@ class HostedForge(Protocol):
 
     async def merge(self, number: int, head: str) -> str:
         """Merge a pull request by the forge's rules; return the commit.
+
+        It is empty if the pull request has entered the merge queue of its branch: the forge merges
+        it later.
 
         Raises:
             ForgeConflict: its head is not `head` any more, or the forge's rules block it.

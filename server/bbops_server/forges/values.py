@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Final, Literal
 
 from bbops.base.json_diagnostics import JsonDiagnostic
 
 PullState = Literal["open", "merged", "closed"]
 CheckState = Literal["pending", "success", "failure"]
 ForgeVerdict = Literal["approved", "refused", "commented", "dismissed"]
+LEAST_RESERVE: Final = 500
+"""The requests of a window that are kept for the repository's own work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +157,45 @@ class ForgeWebhook:
 
     address: str
     last: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestBudget:
+    """The requests that a forge still accepts in its window.
+
+    Attributes:
+        left: the number of requests; None if it is unknown, or the window has ended.
+        limit: the number of requests in a window; None if it is unknown.
+        reset_seconds: the seconds until the window ends; 0 if that is unknown.
+    """
+
+    left: int | None = None
+    limit: int | None = None
+    reset_seconds: float = 0.0
+
+    @property
+    def reserve(self) -> int:
+        """The requests that work for strangers leaves: a tenth, at least 500, at most a half."""
+        if self.limit is None:
+            return LEAST_RESERVE
+        return min(max(LEAST_RESERVE, self.limit // 10), self.limit // 2)
+
+    @property
+    def is_low(self) -> bool:
+        """Whether only the reserve is left."""
+        return self.left is not None and self.left < self.reserve
+
+    def explain(self) -> str:
+        """Return why work for strangers waits; empty if it need not."""
+        if not self.is_low:
+            return ""
+        limit = f" of {self.limit}" if self.limit is not None else ""
+        minutes = max(round(self.reset_seconds / 60), 1)
+        end = f"; the forge's window ends in {minutes} min" if self.reset_seconds else ""
+        return (
+            f"{self.left}{limit} requests are left, and {self.reserve} are kept for own branches,"
+            f" the live branch and reviews{end}"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from bbops.interfaces.mcp.models import ProposalSummary
 from bbops.interfaces.mcp.project_backend import MergeOutcome, ProposalEdit, PullRequestDetail
 from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops_server.accounts.rules import Permission
-from bbops_server.forges.hosted import ForgeConflict, HostedForge
+from bbops_server.forges.hosted import ForgeConflict, ForgeForbidden, ForgeGone, HostedForge
 from bbops_server.forges.values import NewPullRequest, PullRequest
 from bbops_server.mcp.accounts_call import ask
 from bbops_server.mcp.serialization import MOST_FOUND, serialize_diagnostics
@@ -22,6 +22,7 @@ from bbops_server.mcp.served import Served
 from bbops_server.process.messages.repositories import PushBranch, TakeBranch
 from bbops_server.publish.projects.protocols import PullSource
 from bbops_server.publish.pull_requests.effects import PullEffect, list_merged
+from bbops_server.publish.sources.full_ids import is_full_id
 from bbops_server.publish.sources.record import read_record
 from bbops_server.publish.sources.remote import RemoteSource
 
@@ -61,7 +62,9 @@ class HostedPulls:
 
         Raises:
             GitError: the branch is not at `expected` any more, or the forge rejects the push.
+            ToolError: the user has lost write access on the forge.
         """
+        await self._require_access()
         request = PushBranch(
             self.source.address.url, str(self.source.mirror), draft, commit, expected,
             await self.source.find_authorization(),
@@ -89,6 +92,7 @@ class HostedPulls:
         target = self.source.branch
         pull = await self.forge.find(draft, target)
         if pull is None:
+            await self._require_access()
             caller = self.at.caller
             author = f"Proposed by an agent of {caller.name or caller.email}."
             body = "\n\n".join(filter(None, [edit.body, await self.make_trailer() or author]))
@@ -99,8 +103,20 @@ class HostedPulls:
         return await self._describe(pull)
 
     async def read(self, number: int) -> PullRequestDetail:
-        """Return a pull request with the effect of its merge. Raises: ForgeError."""
-        return await self._describe(await self.forge.get(number))
+        """Return a pull request with the effect of its merge.
+
+        The head of a branch of the repository is fetched into the mirror, so that its changes can
+        be read. The commits of a fork are not: a stranger writes them.
+
+        Raises:
+            ForgeError: the forge does not return it.
+            GitError: the repository cannot be reached.
+        """
+        pull = await self.forge.get(number)
+        if not pull.is_fork:
+            ref = self.forge.pull_ref.format(number=number)
+            await self.source.fetch_ref(self.at.loop.context.plane.build, ref)
+        return await self._describe(pull)
 
     async def merge(self, number: int, head: str) -> MergeOutcome:
         """Merge a pull request by the forge's rules, if the project lets agents merge."""
@@ -112,7 +128,7 @@ class HostedPulls:
             return MergeOutcome("refused", ("it is closed",))
         if pull.target != self.source.branch:
             return MergeOutcome("refused", (f"it is for branch '{pull.target}'",))
-        if not pull.head.startswith(head):
+        if not is_full_id(head, pull.head):
             message = f"pull request #{number} is {pull.head[:12]} by now, not {head[:12]}"
             raise ToolError(message, next=(again,))
         effect = self.pulls.find_effect(number, pull.head)
@@ -130,12 +146,15 @@ class HostedPulls:
             who = "a person" if by_person else "a maintainer"
             return MergeOutcome("waiting", (f"{who}, who merges it: {pull.url}",))
         await self.at.require(Permission.MERGE)
+        await self._require_access()
         try:
             commit = await self.forge.merge(number, pull.head)
         except ForgeConflict as error:
             await self.at.note("merge proposal", f"#{number}", "refused")
             return MergeOutcome("waiting", (error.message,))
         await self.at.note("merge proposal", f"#{number}")
+        if not commit:
+            return MergeOutcome("waiting", (f"the merge queue, which merges it: {pull.url}",))
         self.at.control.status.poll(self.at.project)
         return MergeOutcome("merged", (), commit)
 
@@ -149,9 +168,7 @@ class HostedPulls:
             ToolError: reviews on the forge decide, and the user is not known there.
         """
         caller = self.at.caller
-        people, providers = self.at.control.book.people, self.at.control.settings.access.providers
-        names = (each.name for each in providers if each.issuer == self.forge.url)
-        if subject := await ask(people.find_subject, caller.email, next(names, "")):
+        if subject := await self._find_subject():
             return f"{TRAILER}: {await self.forge.login_of(subject)}"
         live = await ask(read_record, self.at.loop.context)
         if live is not None and live.review.get("source") == "forge":
@@ -160,6 +177,34 @@ class HostedPulls:
                 hint="the user signs in to this server by the forge once, then try again",
             )
         return ""
+
+    async def _find_subject(self) -> str:
+        """Return the id of the agent's user on the forge; empty if it is not known."""
+        people, providers = self.at.control.book.people, self.at.control.settings.access.providers
+        names = (each.name for each in providers if each.issuer == self.forge.url)
+        return await ask(people.find_subject, self.at.caller.email, next(names, ""))
+
+    async def _require_access(self) -> None:
+        """Require write access of the user on the forge, if the forge knows the user.
+
+        Raises:
+            ToolError: the user may not.
+            ForgeError: the forge does not answer.
+        """
+        if not (subject := await self._find_subject()):
+            return
+        try:
+            may_write = await self.forge.may_write(await self.forge.login_of(subject))
+        except ForgeGone:  # the account was deleted
+            may_write = False
+        except ForgeForbidden:  # only administrators may read that on Gitea
+            return
+        if not may_write:
+            await self.at.note("write to the forge", outcome="refused")
+            raise ToolError(
+                f"{self.at.caller.email} may not write to '{self.forge.repository}' on the forge",
+                hint="an administrator of the repository gives the user write access there",
+            )
 
     async def _is_shared(self, pull: PullRequest) -> bool:
         """Return whether a merge changes files outside of the project, whose rights may differ."""
@@ -184,6 +229,8 @@ class HostedPulls:
         return PullRequestDetail(
             number=pull.number, url=pull.url, title=pull.title, description=pull.body,
             author=pull.author, draft=pull.branch, state=pull.state, head=pull.head,
+            has_diff=not pull.is_fork or pull.state == "merged",
+            plan=self.pulls.find_plan(pull.number, pull.head),
             result=pull.merged, preview=status.preview if status is not None else "",
             obstacles=_obstacles(effect) if effect is not None and pull.state == "open" else (),
             waits=pull.state == "open", summary=status.plan if status is not None else "",

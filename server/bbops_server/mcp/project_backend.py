@@ -60,6 +60,7 @@ from bbops_server.mcp.served_jobs import ServedJobs
 from bbops_server.process.messages.builds import RunCommitTests
 from bbops_server.process.messages.proposals import DoWork
 from bbops_server.publish.impact.proposal_tests import TEST_SECONDS, ProposalTestRequest
+from bbops_server.publish.sources.full_ids import is_full_id
 from bbops_server.publish.sources.remote import RemoteSource
 
 T = TypeVar("T", bound=msgspec.Struct)
@@ -285,7 +286,7 @@ class ServedBackend:
             return MergeOutcome("merged", commit=found.result)
         if found.state != "open":
             return MergeOutcome("refused", (f"it is {found.state}",))
-        if not found.head.startswith(head):
+        if not is_full_id(head, found.head):
             message = f"pull request #{number} is {found.head[:12]} by now, not {head[:12]}"
             raise ToolError(message, next=(again,))
         if found.obstacles:

@@ -15,6 +15,9 @@ from tests.support.github.faults import Faults
 from tests.support.github.smart_http import serve_git
 from tests.support.github.world import GitHubWorld
 
+GRAPHQL = "/api/graphql"
+"""The path of the GraphQL API of a GitHub Enterprise Server."""
+
 
 @dataclass(frozen=True)
 class ApiRequest:
@@ -125,7 +128,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
 
     def _answer(self) -> None:
-        if not self.path.startswith(self.server.api):
+        if not self.path.startswith((self.server.api, GRAPHQL)):
             self.close_connection = True
             serve_git(self, self.server.world)
             return

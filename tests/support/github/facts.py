@@ -24,6 +24,7 @@ class Rules:
     checks: Sequence[str] = ()
     needs_owners: bool = False
     dismisses_stale: bool = False
+    has_queue: bool = False
 
 
 @dataclass

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from tests.support.forge_world.api_server import GRAPHQL
 from tests.support.github import bare
 from tests.support.github.routing import REPO, Call, Reply, require, route
 from tests.support.github.world import Refused
@@ -66,6 +67,25 @@ def merge_pull(call: Call) -> Reply:
     commit = call.world.merge(call.number("pull_number"), call.grant.who, method, head)
     message = "Pull Request successfully merged"
     return Reply(200, {"sha": commit, "merged": True, "message": message})
+
+
+@route("POST", GRAPHQL, "metadata: read")
+def mutate(call: Call) -> Reply:
+    """Carry out `enqueuePullRequest`, the one mutation of the stand-in."""
+    require("enqueuePullRequest(input: $input)" in call.body["query"], 400, "unknown query")
+    entry = call.body["variables"]["input"]
+    if not call.grant.has("merge_queues: write"):
+        return _mistake("FORBIDDEN", "Resource not accessible by integration")
+    try:
+        call.world.enter_queue(entry["pullRequestId"], entry["expectedHeadOid"])
+    except Refused as refused:
+        return _mistake("UNPROCESSABLE", refused.message)
+    return Reply(200, {"data": {"enqueuePullRequest": {"mergeQueueEntry": {"position": 1}}}})
+
+
+def _mistake(kind: str, message: str) -> Reply:
+    errors = [{"type": kind, "path": ["enqueuePullRequest"], "message": message}]
+    return Reply(200, {"data": {"enqueuePullRequest": None}, "errors": errors})
 
 
 @route("GET", f"{REPO}/pulls/{{pull_number}}/reviews", READ)

@@ -135,6 +135,12 @@ class ReportShapes(Shapes):
                     "required_status_checks": checks,
                     "strict_required_status_checks_policy": False,
             }})  # fmt: skip
+        if rules.has_queue:
+            found.append({"type": "merge_queue", **source, "ruleset_id": 1, "parameters": {
+                "check_response_timeout_minutes": 60, "grouping_strategy": "ALLGREEN",
+                "max_entries_to_build": 5, "max_entries_to_merge": 5, "merge_method": "MERGE",
+                "min_entries_to_merge": 1, "min_entries_to_merge_wait_minutes": 5,
+            }})  # fmt: skip
         return found
 
     def branch(self, name: str, commit: str) -> Json:

@@ -83,6 +83,7 @@ class GitHubWorld:
         self.old_names: set[str] = set()
         self.teams: dict[str, set[str]] = {}
         self.accounts: dict[int, str] = {}
+        self.queue: list[Pull] = []
         self.grants: dict[str, Grant] = {}
         self.app: App | None = None
         self.manifests: dict[str, tuple[App, str]] = {}
@@ -205,9 +206,14 @@ class GitHubWorld:
             self._emit_pull(pull, "closed")
 
     @locked
-    def merge(self, number: int, who: str, method: str = "merge", head: str = "") -> str:
+    def merge(
+        self, number: int, who: str, method: str = "merge", head: str = "", *,
+        by_queue: bool = False,
+    ) -> str:  # fmt: skip
         """Merge a pull request by the rules; return the commit. Raises: Refused: they block it."""
         pull = self.find_pull(number)
+        if self.repo.rules.has_queue and not by_queue:
+            raise Refused(405, "Changes must be made through the merge queue")
         if pull.state != "open" or pull.is_draft:
             raise Refused(405, "Pull Request is not mergeable")
         if head and head != pull.head:
@@ -224,6 +230,22 @@ class GitHubWorld:
             self._close_as_merged(pull, who, pull.brought[-1])
             self.sync()
         return pull.merge_commit
+
+    def enter_queue(self, node: str, head: str) -> None:
+        """Add a pull request to the merge queue. Raises: Refused: the rules block it."""
+        pull = self.find_pull(int(node.removeprefix("PR_")))
+        if head != pull.head:
+            raise Refused(422, "Head sha didn't match expected sha")
+        if pull in self.queue:
+            raise Refused(422, "Pull request is already in the queue")
+        self._require(pull, self.repo.rules)
+        self.queue.append(pull)
+
+    def work_queue(self) -> None:
+        """Merge the pull requests in the queue, oldest first."""
+        for pull in tuple(self.queue):
+            self.merge(pull.number, "github-merge-queue[bot]", by_queue=True)
+            self.queue.remove(pull)
 
     def approvers(self, pull: Pull) -> set[str]:
         """Return the users with write access whose last review approves."""

@@ -74,7 +74,9 @@ async def run(backend: ProjectBackend, params: ReviewPullRequestParams) -> Revie
     detail = await backend.read_proposal(params.number)
     parts = params.include or ["diff", "checks", "comments"]
     difference = DiffPart("")
-    if "diff" in parts:
+    if "diff" in parts and not detail.has_diff:
+        difference = DiffPart(f"not shown: its commits are in a fork, see {detail.url}")
+    elif "diff" in parts:
         begin = int(params.cursor) if params.cursor.isdecimal() else 0
         sides = DiffParams(detail.base, detail.result or detail.head, min(begin, 2**40))
         difference = await backend.run_operation(COMPARE, sides)

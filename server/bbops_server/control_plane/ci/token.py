@@ -24,6 +24,7 @@ from bbops_server.accounts.errors import AccountError
 from bbops_server.control_plane.ci import github, gitlab
 from bbops_server.control_plane.ci.identity import CiIdentity, RejectedClaim
 from bbops_server.control_plane.ci.matching import SeveralProjects, find_trust
+from bbops_server.control_plane.external_sign_in.issuers import FAILURE_SECONDS
 from bbops_server.control_plane.web.routes import HAS_OWN_AUTH
 from bbops_server.control_plane.web.visit import (
     AnyRequest,
@@ -37,6 +38,10 @@ if TYPE_CHECKING:
     from bbops_server.control_plane.ci.verifying import VerifiedToken
 
 MAX_BODY_BYTES: Final = 16 << 10
+NO_TRUST: Final = (
+    "no project of this server trusts a workflow: list it under 'ci' of the project in server.yaml;"
+    " a server of one repository needs a server.yaml with that project"
+)
 ACTION: Final = "issue a token for a workflow"
 _READERS: Final = {"github": github.read, "gitlab": gitlab.read}
 _log = logging.getLogger(__name__)
@@ -68,6 +73,8 @@ async def exchange(
     if wait:
         headers = {"retry-after": str(wait)}
         raise HTTPException(too_many_attempts(wait).message, status_code=429, headers=headers)
+    if not visit.control.settings.access.trusts:
+        raise PermissionDeniedException(NO_TRUST)
     trust, run, issued = await _exchange(visit, data)
     visit.control.limits.workflows.forget(visit.network)
     await visit.note(ACTION, object=f"{trust.project} {run} as {issued.id}", who=run.label)
@@ -97,7 +104,8 @@ async def _exchange(
         raise PermissionDeniedException(str(error)) from None
     except AccountError as error:
         await _record(visit, error.message)
-        message, headers = "the keys of the issuer cannot be read now", {"retry-after": "5"}
+        message = "the keys of the issuer cannot be read now"
+        headers = {"retry-after": f"{FAILURE_SECONDS:.0f}"}
         raise ServiceUnavailableException(message, headers=headers) from None
 
 

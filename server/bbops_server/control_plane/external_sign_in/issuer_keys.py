@@ -21,8 +21,11 @@ ALGORITHMS: Final = frozenset(
 class IssuerKeys:
     """The keys of one issuer. Simultaneous requests share one fetch."""
 
-    def __init__(self, http: ProviderHttp, issuer: str) -> None:
+    def __init__(self, http: ProviderHttp, issuer: str, *, failure_seconds: float = 0.0) -> None:
+        """Args: `failure_seconds`: the time after a failed fetch in which keys are not fetched."""
         self.http, self.issuer = http, issuer
+        self._failure_seconds = failure_seconds
+        self._failure: tuple[float, AccountError] | None = None
         self._metadata: tuple[float, dict[str, Any]] | None = None
         self._keys: tuple[float, list[jwt.PyJWK]] = (-CACHE_SECONDS, [])
         self._fetch: asyncio.Task[None] | None = None
@@ -44,7 +47,8 @@ class IssuerKeys:
     async def find(self, key_id: str | None) -> jwt.PyJWK | None:
         """Return a signing key for an asymmetric algorithm; None if there is none.
 
-        An unknown key id fetches the keys again, at most once a minute. Raises as `read_metadata`.
+        An unknown key id fetches the keys again, at most once a minute. Raises as `read_metadata`,
+        also for a failure that is remembered.
         """
         key = self._pick(key_id)
         if key is None and monotonic() - self._keys[0] > REFETCH_SECONDS:
@@ -53,9 +57,22 @@ class IssuerKeys:
         return key
 
     async def _share_fetch(self) -> None:
+        if self._failure is not None:
+            failed, error = self._failure
+            if monotonic() - failed < self._failure_seconds:
+                raise AccountError(error.message, hint=error.hint)
         if self._fetch is None or self._fetch.done():
-            self._fetch = asyncio.create_task(self._fetch_keys())
+            self._fetch = asyncio.create_task(self._try_fetch())
         await asyncio.shield(self._fetch)
+
+    async def _try_fetch(self) -> None:
+        """Fetch the keys, and remember a failure: anybody can ask for keys again and again."""
+        try:
+            await self._fetch_keys()
+        except AccountError as error:
+            self._failure = monotonic(), error
+            raise
+        self._failure = None
 
     async def _fetch_keys(self) -> None:
         url = text_of(await self.read_metadata(), "jwks_uri")

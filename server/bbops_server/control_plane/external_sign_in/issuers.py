@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
 MAX_KEYS_BYTES: Final = 256 << 10
 
+FAILURE_SECONDS: Final = 30.0
+"""The time after a failed fetch of keys without another fetch."""
+
 
 class Issuers:
     """The keys of each issuer; redirects are not followed, and responses are limited in size."""
@@ -35,4 +38,4 @@ def _create(issuer: str) -> IssuerKeys:
     )
 
     http = ProviderHttp(issuer, issuer, follows="none", max_bytes=MAX_KEYS_BYTES)
-    return IssuerKeys(http, issuer)
+    return IssuerKeys(http, issuer, failure_seconds=FAILURE_SECONDS)

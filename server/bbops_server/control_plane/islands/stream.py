@@ -33,8 +33,8 @@ TOPICS: Final = {
     "status": Permission.READ_PROJECT, "requests": Permission.READ_REQUESTS,
 }  # fmt: skip
 CHECK_SECONDS: Final = 40.0
-"""The time after which the sign-in is checked before the next frame, such as a ping; a stream
-without a sign-in ends within a minute."""
+"""The time after which the sign-in is checked before the next frame, such as a ping; it is also
+checked before a frame that follows a change of the accounts."""
 _RETRY: Final = b"retry: 1000\n\n"
 _HEADERS: Final = {"cache-control": "no-store", "x-accel-buffering": "no"}
 _ROW: Final = ("id", "at", "status", "method", "path", "endpoint", "user")
@@ -81,12 +81,12 @@ async def _send_frames(
         with visit.control.broadcasts.view(subjects, user) as viewer:
             yield b""
             yield _RETRY + b"".join([await subject.read_first() for subject in watched])
-            check_at = clock() + CHECK_SECONDS
+            check_at, edition = clock() + CHECK_SECONDS, visit.book.edition
             while (frame := await viewer.next()) is not None:
-                if clock() >= check_at:
+                if clock() >= check_at or visit.book.edition is not edition:
+                    check_at, edition = clock() + CHECK_SECONDS, visit.book.edition
                     if not await _is_still_allowed(visit, name, topics):
                         return
-                    check_at = clock() + CHECK_SECONDS
                 yield frame
     except TooManyViewers:
         raise ServiceUnavailableException(

@@ -28,9 +28,10 @@ _COMMIT: Final = "^([0-9a-f]{40}|[0-9a-f]{64})?$"
 
 
 class Decision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The commit to publish: its id, or at least its first seven digits.
+    """The commit to publish, by its full id.
 
-    `base` is the live commit, to accept every commit between the two; empty for one commit.
+    `base` is the full id of the live commit, to accept every commit between the two; empty for one
+    commit.
     """
 
     commit: str
@@ -130,7 +131,7 @@ def _build_draft(visit: Visit, name: str, branch: str) -> datetime | None:
 async def accept(visit: Here, name: FromPath[str], data: Annotated[Decision, Body()]) -> Accepted:
     """Publish a held commit: rewritten, unreviewed, or with too many removals."""
     try:
-        is_known = visit.control.status.accept(name, data.commit, data.base)
+        is_known = visit.control.status.accept(name, data.commit, data.base, visit.caller.email)
     except ServerError as error:
         raise refuse(error) from None
     if not is_known:

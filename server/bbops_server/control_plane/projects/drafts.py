@@ -58,7 +58,7 @@ class RowCopyRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HostsRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Hosts that the draft may reach at `commit`, its newest, besides the live ones."""
+    """Hosts that the draft may reach at its newest `commit`, a full id, besides the live ones."""
 
     commit: str
     hosts: Annotated[list[str], msgspec.Meta(min_length=1, max_length=100)]
@@ -109,10 +109,12 @@ async def allow_hosts(
     """Allow the draft to reach more hosts than the live release, until the next push."""
     draft = _find(visit, name, slug)
     try:
-        hosts = await _drafts(visit, name).allow(draft.slug, data.commit, data.hosts)
+        hosts = await _drafts(visit, name).allow(
+            draft.slug, data.commit, data.hosts, visit.caller.email, name
+        )
     except BbopsError as error:
         raise refuse(error) from None
-    text = f"{name} {draft.branch} {draft.commit[:12]}: {', '.join(data.hosts)}"
+    text = f"{name} {draft.branch} {data.commit.lower()}: {', '.join(data.hosts)}"
     await visit.note("allow hosts", object=text[:200])
     return AllowedHosts(hosts)
 

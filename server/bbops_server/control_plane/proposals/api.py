@@ -53,7 +53,7 @@ class ReviewRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class MergeRequest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The reviewed commit, or its first digits; empty for the newest commit."""
+    """The full id of the reviewed commit; empty for the newest commit."""
 
     head: str = ""
 

@@ -71,7 +71,7 @@ def show_pulls(
 async def _allow(visit: Visit, name: str, number: int, head: str) -> AllowedPull:
     pulls = _pulls(visit, name)
     commit = await asyncio.to_thread(pulls.allow, number, head, visit.caller.email)
-    await visit.note("allow fork", object=f"{name} #{number} {commit[:12]}")
+    await visit.note("allow fork", object=f"{name} #{number} {commit}")
     pulls.update()
     return AllowedPull(number, commit)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from time import monotonic
 from typing import Final
 
@@ -26,8 +26,13 @@ _log = logging.getLogger(__name__)
 class DraftMembership:
     """Publishes the members of each project to the data processes, whenever they change."""
 
-    def __init__(self, book: Book, publish: Callable[[Marks], Awaitable[None]]) -> None:
-        self._book, self._publish = book, publish
+    def __init__(
+        self, book: Book, publish: Callable[[Marks], Awaitable[None]],
+        notify: Callable[[], None] = lambda: None,
+    ) -> None:  # fmt: skip
+        """Args: `notify`: called when a role or an account has changed."""
+        self._book, self._publish, self._notify = book, publish, notify
+        self._standing: object = None
         self._published: Marks = {}
         self._edition: object = None
         self._refreshed_at = 0.0
@@ -60,8 +65,17 @@ class DraftMembership:
                 if marks != self._published:
                     await self._publish(marks)
                 self._published, self._edition = marks, edition
+                await self._compare_standing(members)
             except (ControlAway, BbopsError) as error:
                 _log.warning("cannot update the members who may open drafts: %s", error)
+
+    async def _compare_standing(self, members: Mapping[str, set[str]]) -> None:
+        """Notify of a changed role or account: earlier decisions may not count any more."""
+        standing = members, await asyncio.to_thread(self._book.members.roles_of_all)
+        if self._standing not in (None, standing):
+            self._book.renew_edition()  # 'bbops users' and other servers leave it as it is
+            self._notify()
+        self._standing = standing
 
     async def _run(self) -> None:
         while True:

@@ -13,7 +13,7 @@ from bbops_server.forges.api import ForgeApi, decode
 from bbops_server.forges.credentials import TokenCredential
 from bbops_server.forges.hosted import ForgeError, ForgeGone
 from bbops_server.forges.on_gitea.shapes import GiteaUser
-from bbops_server.forges.values import GitCredential
+from bbops_server.forges.values import GitCredential, RequestBudget
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.settings.forge_binding import ForgeBinding
@@ -68,6 +68,11 @@ class GiteaRepository:
     def requests_left(self) -> int | None:
         """The number of requests that the forge still accepts; None without a limit."""
         return self.api.limits.left
+
+    @property
+    def budget(self) -> RequestBudget:
+        """The requests that are left; unknown without a limit."""
+        return self.api.limits.budget()
 
     async def bot_logins(self) -> frozenset[str]:
         """Return the login of the token's user; later calls send no request."""

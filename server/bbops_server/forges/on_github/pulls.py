@@ -9,7 +9,8 @@ import msgspec
 
 from bbops_server.forges.api import decode
 from bbops_server.forges.hosted import ForgeConflict
-from bbops_server.forges.on_github.repository import GitHubRepository
+from bbops_server.forges.on_github.merge_queue import enter_queue, needs_queue
+from bbops_server.forges.on_github.repository import GitHubRepository, find_graphql
 from bbops_server.forges.on_github.shapes import GitHubPull
 from bbops_server.forges.values import NewPullRequest, PullRequest
 
@@ -84,12 +85,24 @@ class GitHubPulls(GitHubRepository):
         return decode(response, GitHubPull).value()
 
     async def merge(self, number: int, head: str) -> str:
-        """Merge a pull request by the first method that the repository allows."""
+        """Merge a pull request by the first method that the repository allows.
+
+        If the branch has a merge queue, the pull request enters it, and the commit is empty.
+        """
         methods = await self.api.get(self.root, _MergeMethods)
         body = {"sha": head, "merge_method": methods.preferred()}
-        path = f"{self.root}/pulls/{number}/merge"
-        response = await self.api.send("PUT", path, body, right=MERGE)
-        return decode(response, _MergeResult).sha
+        path = f"{self.root}/pulls/{number}"
+        try:
+            response = await self.api.send("PUT", f"{path}/merge", body, right=MERGE)
+        except ForgeConflict as refusal:
+            if not needs_queue(refusal):
+                raise
+        else:
+            return decode(response, _MergeResult).sha
+        pull = await self.api.get(path, GitHubPull, right=READ)
+        address, page = find_graphql(self.url), pull.value().url
+        await enter_queue(self.api, address, pull.node_id, head, page)
+        return ""
 
     async def close(self, number: int) -> None:
         """Close a pull request without a merge."""

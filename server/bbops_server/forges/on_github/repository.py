@@ -12,7 +12,7 @@ from bbops.base.host import Clock
 from bbops_server.forges.api import ForgeApi
 from bbops_server.forges.credentials import TokenCredential
 from bbops_server.forges.github_app import AppCredential
-from bbops_server.forges.values import GitCredential
+from bbops_server.forges.values import GitCredential, RequestBudget
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.settings.forge_binding import ForgeBinding
@@ -66,6 +66,11 @@ class GitHubRepository:
         """The number of requests that GitHub still accepts this hour; None before the first."""
         return self.api.limits.left
 
+    @property
+    def budget(self) -> RequestBudget:
+        """The requests that are left; unknown without a limit."""
+        return self.api.limits.budget()
+
     async def bot_logins(self) -> frozenset[str]:
         """Return the login of the App or of the token's user; later calls send no request."""
         if not self._logins:
@@ -89,6 +94,11 @@ class GitHubRepository:
         await self.api.aclose()
         if self.app is not None:
             await self.app.aclose()
+
+
+def find_graphql(url: str) -> str:
+    """Return the address of the GraphQL API of a GitHub."""
+    return "https://api.github.com/graphql" if url == PUBLIC else f"{url}/api/graphql"
 
 
 def find_api(url: str) -> str:

@@ -50,6 +50,7 @@ class GitHubPull(msgspec.Struct):
     merged_at: str | None = None
     merge_commit_sha: str | None = None
     merged_by: GitHubUser | None = None
+    node_id: str = ""
 
     def value(self) -> PullRequest:
         """Return the pull request. A head whose repository was deleted is one of a fork."""

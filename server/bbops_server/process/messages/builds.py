@@ -182,6 +182,8 @@ class RunCommitTests(RequestMessage[CaseReport], frozen=True):
 
     engine: Literal["sqlite", "postgres"]
     off: tuple[str, ...]
+    is_checked: bool = False
+    """Whether another request has found no errors: then only its own process compiles it."""
 
 
 class EndTests(RequestMessage[DoneAnswer], frozen=True):

@@ -68,6 +68,16 @@ class OpenSources:
         tree = GitTree(store, source["commit"], branch=source["branch"], under=under)
         return tree, self._caches.setdefault((repository, under), Cache())
 
+    @staticmethod
+    def open_apart(source: SourceFields) -> Tree:
+        """Return the tree of a commit in a store of its own, for another thread. Raises as `open`.
+
+        Args:
+            source: of a repository.
+        """
+        store = Store.open(Path(source["repository"]))
+        return GitTree(store, source["commit"], branch=source["branch"], under=source["path"])
+
     def accepted(self, source: SourceFields, commit: str) -> Tree | None:
         """Return the same project's tree in the live commit, for a check of a source.
 

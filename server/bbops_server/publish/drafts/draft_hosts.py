@@ -11,14 +11,14 @@ import msgspec
 from bbops.base.addresses import split
 from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
+from bbops_server.accounts.rules import Permission
+from bbops_server.accounts.standing import may_still
 from bbops_server.publish.sources.context import PublishContext
+from bbops_server.publish.sources.full_ids import is_full_id
 from bbops_server.publish.sources.record import read_record
 
 _FILE: Final = "hosts.json"
 MAX_HOSTS: Final = 100
-_MIN_DIGITS: Final = 7
-"""The least digits that identify a commit."""
-
 _PORTS: Final = {"http": "80", "https": "443"}
 
 
@@ -27,6 +27,11 @@ class DraftHosts(msgspec.Struct, frozen=True):
 
     commit: str
     hosts: tuple[str, ...]
+    who: str = ""
+    """The e-mail address of the user."""
+
+    project: str = ""
+    """The name of the project."""
 
 
 def find_allowed(live: PublishContext, state: Path, commit: str) -> tuple[str, ...]:
@@ -36,10 +41,16 @@ def find_allowed(live: PublishContext, state: Path, commit: str) -> tuple[str, .
         live: the context of the live project.
         state: the draft's folder.
         commit: the draft's commit.
+
+    Raises:
+        DatabaseError: the accounts cannot be read.
     """
     allowed = read_allowed(state)
-    is_current = allowed is not None and commit and allowed.commit == commit
-    hosts = allowed.hosts if allowed is not None and is_current else ()
+    hosts: tuple[str, ...] = ()
+    if allowed is not None and commit and allowed.commit == commit:
+        settings = live.plane.settings
+        is_valid = may_still(settings, allowed.who, Permission.ALLOW_HOSTS, allowed.project)
+        hosts = allowed.hosts if is_valid else ()
     return tuple(sorted({*_find_live_hosts(live), *hosts}))
 
 
@@ -73,16 +84,20 @@ def read_allowed(state: Path) -> DraftHosts | None:
 
 
 def require_commit(branch: str, newest: str, named: str) -> None:
-    """Require that a commit is the newest of a draft. Raises: ServerError: it is not."""
-    if len(named) < _MIN_DIGITS or not newest.startswith(named.lower()):
+    """Require that a full id is the newest commit of a draft. Raises: ServerError: it is not."""
+    if not is_full_id(named, newest):
         raise ServerError(
             f"draft '{branch}' is at {newest[:12]}, not {named[:12]}",
             hint="check what it would send there, then allow it for that commit",
         )
 
 
-def allow(state: Path, commit: str, hosts: Sequence[str]) -> DraftHosts:
-    """Allow more hosts for one commit of a draft; blocks.
+def allow(
+    state: Path, commit: str, hosts: Sequence[str], who: str = "", project: str = ""
+) -> DraftHosts:  # fmt: skip
+    """Allow more hosts for one commit of a draft, as one user; blocks.
+
+    The decision is of the last user: it includes the hosts that others have allowed before.
 
     Raises:
         ServerError: a host name is not valid, or there are too many.
@@ -98,7 +113,7 @@ def allow(state: Path, commit: str, hosts: Sequence[str]) -> DraftHosts:
     merged = tuple(sorted({*before, *(host.lower() for host in hosts)}))
     if len(merged) > MAX_HOSTS:
         raise ServerError(f"at most {MAX_HOSTS} hosts may be allowed")
-    allowed = DraftHosts(commit, merged)
+    allowed = DraftHosts(commit, merged, who, project)
     try:
         state.mkdir(mode=0o700, parents=True, exist_ok=True)
         replace_file(state / _FILE, msgspec.json.encode(allowed))

@@ -198,7 +198,9 @@ class ProjectDrafts:
             self._wake(slug, draft)
         return True
 
-    async def allow(self, slug: str, commit: str, hosts: Sequence[str]) -> tuple[str, ...]:
+    async def allow(
+        self, slug: str, commit: str, hosts: Sequence[str], who: str = "", project: str = ""
+    ) -> tuple[str, ...]:  # fmt: skip
         """Allow hosts for a draft's newest commit only; return all that are allowed for it.
 
         Raises:
@@ -208,7 +210,9 @@ class ProjectDrafts:
         if draft.branch in self._forks:
             raise ServerError(f"'{draft.branch}' is the code of a fork, which reaches no host")
         require_commit(draft.branch, draft.commit, commit)
-        allowed = await asyncio.to_thread(allow, draft.settings.state, draft.commit, hosts)
+        allowed = await asyncio.to_thread(
+            allow, draft.settings.state, draft.commit, hosts, who, project
+        )
         async with self._lock:
             if draft.task is not None:
                 await self._put_to_sleep(draft)

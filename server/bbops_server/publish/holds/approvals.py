@@ -14,6 +14,7 @@ import msgspec
 
 from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
+from bbops_server.publish.sources.full_ids import is_full_id
 
 if TYPE_CHECKING:
     from bbops.database.migrate.migrate import Migration
@@ -21,8 +22,6 @@ if TYPE_CHECKING:
 _WAITING = "migration.json"
 _APPROVED = "approvals.json"
 _MADE = "approvals-made.json"  # a separate file: the stamp of the other triggers a server
-MIN_DIGITS = 7
-"""The least digits of a hash that identify a plan."""
 
 
 class Loss(msgspec.Struct, frozen=True):
@@ -77,17 +76,18 @@ def approve(state: Path, name: str, *, who: str, at: datetime) -> MigrationAppro
 
     Args:
         state: the project's state folder.
-        name: the hash of the migration, or at least its first seven digits.
+        name: the full hash of the migration.
         who: the user who approves it.
         at: the current time, aware.
 
     Raises:
-        ServerError: no migration or another one waits, or the folder cannot be written.
+        ServerError: no migration or another one waits, the hash is shortened, or the folder cannot
+            be written.
     """
     waiting = read_waiting(state)
     if waiting is None:
         raise ServerError("no migration waits", hint="'bbops status' says what is live")
-    if len(name) < MIN_DIGITS or not waiting.hash.startswith(name.lower()):
+    if not is_full_id(name, waiting.hash, "plan"):
         raise ServerError(
             f"migration '{name[:64]}' does not wait, '{waiting.hash}' does",
             hint="; ".join(loss.change for loss in waiting.losses),

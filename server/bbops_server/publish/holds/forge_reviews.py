@@ -1,7 +1,8 @@
 """Hold commits of a hosted repository until the forge has the reviews that the live rules demand.
 
 With `review.source: forge`, merged pull requests prove the review. Answers of the forge are kept,
-so that a retry asks about no commit twice.
+so that a retry asks about no commit twice,
+until nothing is missing: then all reviews are read again.
 """
 
 from __future__ import annotations
@@ -60,9 +61,15 @@ async def require_forge_reviews(
         raise _held([wrong], [], "", old, new, len(commits), at)
     change = await _plan(old, built, at)
     known = await asyncio.to_thread(read_reviewed, at.project.state, old, change.approvals)
-    findings = await _ask(at.forge, old, commits, known, change, built, at)
+    unknown = [each for each in commits if each.commit not in known.heads]
+    findings = await _ask(at.forge, old, unknown, change, built, at)
     heads = {**known.heads, **findings.heads}
-    if findings.heads:
+    remembered = [each for each in commits if each.commit in known.heads]
+    if remembered and not findings.obstacles:  # a reviewer may have lost their rights since
+        findings = await _ask(at.forge, old, remembered, change, built, at)
+        lost = {each.commit for each in remembered} - findings.heads.keys()
+        heads = {commit: head for commit, head in heads.items() if commit not in lost}
+    if heads != known.heads:
         await _record(ReviewedCommits(old, change.approvals, heads), at)
     if findings.obstacles:
         raise _held(findings.obstacles, findings.pages, "", old, new, len(commits), at)
@@ -102,17 +109,16 @@ async def _plan(old: str, built: BuiltRevision, at: PublishContext) -> ProposedC
 
 
 async def _ask(
-    forge: HostedForge, old: str, commits: Sequence[ArrivedCommit], known: ReviewedCommits,
-    change: ProposedChange, built: BuiltRevision, at: PublishContext,
+    forge: HostedForge, old: str, commits: Sequence[ArrivedCommit], change: ProposedChange,
+    built: BuiltRevision, at: PublishContext,
 ) -> ReviewFindings:  # fmt: skip
-    """Return the findings about commits that are not known to be reviewed."""
-    unknown = [each for each in commits if each.commit not in known.heads]
-    if not unknown:
+    """Return the findings about commits; none without commits."""
+    if not commits:
         return ReviewFindings()
     repository, branch = built.source["repository"], at.project.branch
     review = ForgeReview(forge, at.source, at.plane.build, repository, branch, old)
     try:
-        return await review.review(unknown, change.approvals, change.reasons)
+        return await review.review(commits, change.approvals, change.reasons)
     except ForgeError as error:
         raise _unanswered(error, old, commits, at) from None
 
@@ -134,7 +140,7 @@ def _held(
     listed = [*obstacles[:_SHOWN], *([f"and {more} more"] if more > 0 else [])]
     command = accept_command(new, at, old="" if count == 1 else old)
     fix = fix or (f"complete {', '.join(pages[:_SHOWN])}" if pages else "")
-    accept = f"look at 'git diff {old[:SHORT]} {new[:SHORT]}', then '{command}' accepts it"
+    accept = f"look at 'git diff {old} {new}', then '{command}' accepts it"
     return HeldCommit(
         "ReviewMissing",
         f"{arrived} arrived in branch '{at.project.branch}' of {at.source.shown} without the review"

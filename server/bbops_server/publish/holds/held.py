@@ -8,12 +8,13 @@ import msgspec
 
 from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
+from bbops_server.accounts.rules import Permission
+from bbops_server.accounts.standing import may_still
 from bbops_server.publish.sources.context import PublishContext
+from bbops_server.publish.sources.full_ids import is_full_id
 from bbops_server.publish.status.status import Stalled
 
 SHORT: Final = 12
-MIN_DIGITS: Final = 7
-"""The least digits that identify a commit."""
 
 
 class HeldCommit(Stalled):
@@ -36,30 +37,35 @@ class HeldCommit(Stalled):
 def accept_command(new: str, at: PublishContext, *, old: str = "") -> str:
     """Return the command that accepts a commit, or all commits between two."""
     project = f" --project {at.project.name}" if at.project.name else ""
-    commits = f"--range {old[:SHORT]}..{new[:SHORT]}" if old else new[:SHORT]
+    commits = f"--range {old}..{new}" if old else new
     return f"bbops accept {commits}{project} --server {at.plane.settings.control_url}"
 
 
-def accept(held: Stalled | None, commit: str, at: PublishContext, *, base: str = "") -> None:
+def accept(
+    held: Stalled | None, commit: str, at: PublishContext, *, base: str = "", who: str = "",
+    project: str = "",
+) -> None:  # fmt: skip
     """Record that a commit on hold is accepted.
 
     Args:
         held: the reason why the newest commit is not live.
-        commit: the commit's id, or at least seven digits of it.
+        commit: the full id of the commit.
         at: the context with the state folder.
-        base: the live commit, to accept every commit between the two.
+        base: the full id of the live commit, to accept every commit between the two.
+        who: the e-mail address of the user.
+        project: the name of the project.
 
     Raises:
-        ServerError: no commit or another one is on hold.
+        ServerError: no commit or another one is on hold, or an id is shortened.
     """
     if not isinstance(held, HeldCommit):
         raise ServerError("no commit is on hold", hint="'bbops status' says what is live")
-    if not _names(commit, held.new):
+    if not is_full_id(commit, held.new):
         raise ServerError(
-            f"commit '{commit[:64]}' is not on hold, {held.new[:SHORT]} does",
+            f"commit '{commit[:64]}' is not on hold, {held.new[:SHORT]} is",
             hint=f"look at it, then '{accept_command(held.new, at)}'",
         )
-    if base and not _names(base, held.old):
+    if base and not is_full_id(base, held.old):
         raise ServerError(
             f"commit '{base[:64]}' is not live, {held.old[:SHORT]} is",
             hint="review the commits in between, then"
@@ -71,20 +77,27 @@ def accept(held: Stalled | None, commit: str, at: PublishContext, *, base: str =
             hint=f"review each, then '{accept_command(held.new, at, old=held.old)}'",
         )
     try:
-        replace_file(at.accepted, msgspec.json.encode({"old": held.old, "new": held.new}))
+        decision = {"old": held.old, "new": held.new, "who": who, "project": project}
+        replace_file(at.accepted, msgspec.json.encode(decision))
     except OSError as error:
         reason = (error.strerror or "no reason given").lower()
         raise ServerError(f"cannot write '{at.accepted}': {reason}") from None
 
 
 def read_accepted(at: PublishContext, old: str) -> str | None:
-    """Return the commit that was accepted after `old`; the decision is valid for `old` only."""
+    """Return the commit that was accepted after `old`; blocks.
+
+    The decision is valid for `old` only, and as long as its user may accept commits.
+
+    Raises:
+        DatabaseError: the accounts cannot be read.
+    """
     try:
         decision: Any = msgspec.json.decode(at.accepted.read_bytes(), type=dict[str, str])
     except (OSError, msgspec.MsgspecError):
         return None
-    return decision.get("new") if decision.get("old") == old else None
-
-
-def _names(text: str, commit: str) -> bool:
-    return len(text) >= MIN_DIGITS and commit.startswith(text.lower())
+    if decision.get("old") != old:
+        return None
+    who, project = decision.get("who", ""), decision.get("project", "")
+    is_valid = may_still(at.plane.settings, who, Permission.ACCEPT, project)
+    return decision.get("new") if is_valid else None

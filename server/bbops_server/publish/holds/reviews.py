@@ -7,6 +7,7 @@ Signatures and removal limits apply to both.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Mapping
 from typing import Any
@@ -32,7 +33,7 @@ async def hold_unreviewed(built: BuiltRevision, at: PublishContext) -> BuiltRevi
     """
     old = None if at.exposes_errors else applied_commit(at)
     new = built.source.get("commit", "")
-    if old is None or old == new or read_accepted(at, old) == new:
+    if old is None or old == new or await asyncio.to_thread(read_accepted, at, old) == new:
         return built
     live = read_record(at)
     rules = live.review if live is not None else {}
@@ -77,7 +78,7 @@ async def _missing(old: str, new: str, fetched: FetchedRevision, at: PublishCont
         "ReviewMissing",
         f"{arrived} arrived in branch '{at.project.branch}' of {at.source.shown} without the review"
         f" that 'review' of the live project.yaml asks for; {old[:SHORT]} stays live",
-        f"look at 'git diff {old[:SHORT]} {new[:SHORT]}', then '{command}' accepts it",
+        f"look at 'git diff {old} {new}', then '{command}' accepts it",
         old=old, new=new, must_name_both=count != 1,
     )  # fmt: skip
 

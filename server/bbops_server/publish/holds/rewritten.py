@@ -6,6 +6,8 @@ until a command accepts the new history.
 
 from __future__ import annotations
 
+import asyncio
+
 from bbops_server.process.messages.repositories import CheckDescent
 from bbops_server.publish.holds.held import SHORT, HeldCommit, accept_command, read_accepted
 from bbops_server.publish.sources.context import PublishContext
@@ -27,7 +29,7 @@ async def hold_rewritten(fetched: FetchedRevision, at: PublishContext) -> Fetche
     old, new = applied_commit(at), fetched.source["commit"]
     if old is None or await _follows(old, new, fetched, at):
         return fetched
-    accepted = read_accepted(at, old)
+    accepted = await asyncio.to_thread(read_accepted, at, old)
     if accepted is None or not await _follows(accepted, new, fetched, at):
         raise _rewritten(old, new, at)
     return fetched

@@ -66,7 +66,7 @@ async def require_signatures(
     command = accept_command(new, at, old="" if gap.count == 1 else old)
     raise HeldCommit(
         "SignatureMissing", f"{gap.message}; {old[:SHORT]} stays live",
-        f"{gap.hint}; or look at 'git diff {old[:SHORT]} {new[:SHORT]}', then '{command}'"
+        f"{gap.hint}; or look at 'git diff {old} {new}', then '{command}'"
         " accepts it",
         old=old, new=new, must_name_both=gap.count != 1,
     )  # fmt: skip

@@ -165,7 +165,8 @@ class ImpactReader:
         if not tree:
             return None, ()
         off = await asyncio.to_thread(read_features_off, served.at.plane.settings)
-        request = RunCommitTests(_source(served, commit), place, served.at.engine, tuple(off))
+        source = _source(served, commit)  # `plan` has checked it
+        request = RunCommitTests(source, place, served.at.engine, tuple(off), is_checked=True)
         test_request = ProposalTestRequest(place, (served.name, tree, *off), request, is_urgent)
         results = await self._proposal_tests.find_results(test_request, wait_seconds=wait_seconds)
         return results, test_request.tree

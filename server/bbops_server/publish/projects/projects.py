@@ -134,12 +134,18 @@ class ServerProjects:
             pulls.refresh()
         return True
 
-    def accept(self, name: str, commit: str, base: str = "") -> bool:
+    def accept(self, name: str, commit: str, base: str = "", who: str = "") -> bool:
         """Accept a commit on hold; False if the project does not exist."""
         reconciler = self._find(name)
         if reconciler is not None:
-            reconciler.accept(commit, base)
+            reconciler.accept(commit, base, who)
         return reconciler is not None
+
+    def recheck_decisions(self) -> None:
+        """Check whether the users of earlier decisions may still make them."""
+        for entry in self._entries.values():
+            if entry.pulls is not None:
+                entry.pulls.update()
 
     def history(self, name: str) -> Path | None:
         """Return the file of a project's request history; None if the project does not exist."""

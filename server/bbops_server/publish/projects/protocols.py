@@ -70,7 +70,9 @@ class DraftSource(Protocol):
         """Reset a draft to an empty database; False if it does not exist."""
         ...
 
-    async def allow(self, slug: str, commit: str, hosts: Sequence[str]) -> tuple[str, ...]:
+    async def allow(
+        self, slug: str, commit: str, hosts: Sequence[str], who: str = "", project: str = ""
+    ) -> tuple[str, ...]:  # fmt: skip
         """Allow hosts for a draft's newest commit only; return all that are allowed for it.
 
         Raises:
@@ -137,6 +139,10 @@ class PullSource(Protocol):
 
     def find_effect(self, number: int, head: str) -> PullEffect | None:
         """Return the effect of merging a head; None if it is not known yet."""
+        ...
+
+    def find_plan(self, number: int, head: str) -> str:
+        """Return the plan of a head as it is posted, in Markdown; empty if it is not known."""
         ...
 
     def refresh(self) -> None:
@@ -262,14 +268,19 @@ class StatusSource(Protocol):
         """
         ...
 
-    def accept(self, name: str, commit: str, base: str = "") -> bool:
+    def accept(self, name: str, commit: str, base: str = "", who: str = "") -> bool:
         """Accept a held commit; False if the project does not exist.
 
-        `base` is the live commit if every commit since then is accepted.
+        `base` is the live commit if every commit since then is accepted; `who` is the e-mail
+        address of the user.
 
         Raises:
             ServerError: no commit or another one is held.
         """
+        ...
+
+    def recheck_decisions(self) -> None:
+        """Check whether the users of earlier decisions may still make them."""
         ...
 
     def history(self, name: str) -> Path | None:

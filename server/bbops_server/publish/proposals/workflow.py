@@ -14,6 +14,7 @@ from bbops_server.publish.projects.protocols import DraftSource
 from bbops_server.publish.proposals.merge_status import MergeChecker, MergeStatus
 from bbops_server.publish.proposals.rules import find_missing_person
 from bbops_server.publish.proposals.snapshots import encode, end, read
+from bbops_server.publish.sources.full_ids import is_full_id
 
 if TYPE_CHECKING:
     from bbops_server.publish.proposals.local import LocalForge
@@ -150,11 +151,11 @@ class ProposalWorkflow:
         Args:
             number: the number of the proposal.
             who: the user who merges it.
-            head: the reviewed commit; empty for the newest one.
+            head: the full id of the reviewed commit; empty for the newest one.
             by_agent: whether an agent merges it for the user.
 
         Raises:
-            ServerError: a requirement blocks the merge.
+            ServerError: a requirement blocks the merge, or `head` is shortened.
             GitError: the branch has moved in the meantime, or its files have changes.
         """
         proposal, merge_status = await self.find_status(number)
@@ -162,7 +163,7 @@ class ProposalWorkflow:
             proposal, merge_status = await self.find_status(number, wait_seconds=TEST_SECONDS)
         if proposal.state != "open":
             raise ServerError(f"proposal #{number} is {proposal.state}")
-        if head and not proposal.head.startswith(head):
+        if head and not is_full_id(head, proposal.head):
             raise ServerError(
                 f"proposal #{number} is {proposal.head[:12]} by now, not {head[:12]}",
                 hint="review it again",

@@ -18,6 +18,8 @@ from typing import Final
 
 from bbops.base.errors import BbopsError, ServerError
 from bbops.interfaces.answers import ForgeStatus, PullStatus
+from bbops_server.accounts.rules import Permission
+from bbops_server.accounts.standing import may_still
 from bbops_server.forges.hosted import (
     ForgeAway,
     ForgeConflict,
@@ -36,6 +38,7 @@ from bbops_server.publish.pull_requests.desired import (
 )
 from bbops_server.publish.pull_requests.effects import PullEffect, heads_folder
 from bbops_server.publish.pull_requests.fork_heads import ForkHeads
+from bbops_server.publish.pull_requests.fork_turns import SCARCE_LIST_SECONDS, ForkTurns
 from bbops_server.publish.pull_requests.known_effects import KnownEffects
 from bbops_server.publish.pull_requests.posting import PullPoster
 from bbops_server.publish.pull_requests.production import post_live
@@ -47,6 +50,7 @@ from bbops_server.publish.pull_requests.reading import (
 )
 from bbops_server.publish.pull_requests.records import PostedFile
 from bbops_server.publish.sources.context import PublishContext
+from bbops_server.publish.sources.full_ids import is_full_id
 from bbops_server.publish.sources.pinned import PinnedSource
 from bbops_server.publish.sources.remote import RemoteSource
 from bbops_server.publish.stages.loop import Reconciler
@@ -79,11 +83,12 @@ class PullFollower:
     ) -> None:  # fmt: skip
         self._forge, self._source = forge, source
         self._reconciler, self._drafts = reconciler, drafts
-        self._event, self._wants_list, self._list_due = asyncio.Event(), True, 0.0
+        self._event, self._wants_list = asyncio.Event(), True
+        self._listed, self._list_due = float("-inf"), 0.0
         self._open, self._tests = OpenPulls(), ProposalTests(self._at.plane.build)
         self._effects = KnownEffects(source, self._tests)
         self._desired: dict[int, DesiredPull] = {}
-        self._forks = ForkHeads(self._at.project.state)
+        self._forks, self._turns = ForkHeads(self._at.project.state), ForkTurns()
         self._problem, self._failures = "", 0
         self.changed = Signal()
         """Sent after each update."""
@@ -105,7 +110,9 @@ class PullFollower:
         """Return the open pull requests, newest first."""
         newest = sorted(self._open.followed, key=lambda each: -each.pull.number)
         pulls = [self._describe(followed) for followed in newest]
-        return ForgeStatus(self._forge.repository, self._problem, pulls)
+        is_postponed = any(pull.waits for pull in pulls)
+        why = self._forge.budget.explain() if is_postponed else ""
+        return ForgeStatus(self._forge.repository, self._problem, pulls, why)
 
     def find(self, number: int) -> PullStatus | None:
         """Return an open pull request."""
@@ -114,6 +121,11 @@ class PullFollower:
     def find_effect(self, number: int, head: str) -> PullEffect | None:
         """Return the effect of merging a head; None if it is not known yet."""
         return self._effects.find(number, head)
+
+    def find_plan(self, number: int, head: str) -> str:
+        """Return the plan of a head as it is posted, in Markdown; empty if it is not known."""
+        desired = self._desired.get(number)
+        return desired.plan.text if desired is not None and desired.plan.commit == head else ""
 
     def allow(self, number: int, head: str, who: str) -> str:
         """Allow the code of a fork's head to run here; return the full commit. Blocks.
@@ -126,12 +138,7 @@ class PullFollower:
             raise ServerError(f"'{self._forge.repository}' has no open pull request #{number}")
         if not followed.pull.is_fork:
             raise ServerError(f"pull request #{number} is not from a fork, so its code runs anyway")
-        if len(head) < len(followed.head) and followed.head.startswith(head.lower()):
-            raise ServerError(
-                f"'{head}' is a shortened id, which another commit can have, too",
-                hint=f"compare all digits of {followed.head} with the commit that you have read",
-            )
-        if followed.head != head.lower():
+        if not is_full_id(head, followed.head):
             raise ServerError(
                 f"pull request #{number} is at {followed.head[:12]}, not {head[:12]}",
                 hint="read its changes again, then allow that commit",
@@ -169,9 +176,15 @@ class PullFollower:
             least = LEAST_PAUSE_SECONDS
         else:
             self._failures, self._problem = 0, ""
-            return SETTLE_SECONDS, max(self._list_due - monotonic(), 0.0)
+            return SETTLE_SECONDS, self._find_pause()
         self._failures += 1
         return least, _PAUSES[min(self._failures, len(_PAUSES)) - 1]
+
+    def _find_pause(self) -> float:
+        """Return the seconds until the next update without an event."""
+        seconds = max(self._list_due - monotonic(), 0.0)
+        budget = self._forge.budget
+        return min(seconds, budget.reset_seconds) if budget.is_low else seconds
 
     async def _watch(self) -> None:
         """Update after each change of the live branch or of a draft."""
@@ -200,14 +213,16 @@ class PullFollower:
 
     async def _update(self, file: PostedFile) -> None:
         self._event.clear()
-        if self._wants_list or monotonic() >= self._list_due:
+        await self._check_decisions()
+        if self._is_list_due():
             self._wants_list = False
             try:
                 self._open = await read_open(self._forge, self._source, self._at)
             except BbopsError:
                 self._wants_list = True
                 raise
-            self._list_due = monotonic() + LIST_SECONDS
+            self._listed = monotonic()
+            self._list_due = self._listed + LIST_SECONDS
             await self._end_others(file)
         self._show_forks()
         base = await find_base(self._source, self._at)
@@ -215,12 +230,34 @@ class PullFollower:
             return
         forbidden = [await self._try(self._post(file, each, base)) for each in self._open.own]
         forbidden.append(await self._try(self._post_live(file)))
-        for each in self._open.forks:
-            forbidden.append(await self._try(self._post(file, each, base)))
-            if self._event.is_set():  # the others wait: an event may be about an own branch
-                break
+        forbidden += await self._post_forks(file, base)
         if errors := [error for error in forbidden if error is not None]:
             raise errors[0]
+
+    def _is_list_due(self) -> bool:
+        """Return whether the list is read now; events wait while only the reserve is left."""
+        if self._wants_list and self._forge.budget.is_low:
+            self._list_due = min(self._list_due, self._listed + SCARCE_LIST_SECONDS)
+            return monotonic() >= self._list_due
+        return self._wants_list or monotonic() >= self._list_due
+
+    async def _post_forks(self, file: PostedFile, base: str) -> list[ForgeForbidden | None]:
+        """Update forks in turn: allowed heads first, the others unless only the reserve is left."""
+        forks = sorted(self._turns.sort(self._open.forks), key=lambda each: not self._runs(each))
+        forbidden = list[ForgeForbidden | None]()
+        for each in forks:
+            if self._runs(each) or not self._forge.budget.is_low:
+                forbidden.append(await self._try(self._post(file, each, base)))
+                self._turns.take(each.pull.number)
+            if self._event.is_set():  # the others wait: an event may be about an own branch
+                break
+        is_low, posted = self._forge.budget.is_low, file.posted
+        self._turns.wait([
+            each.pull.number for each in forks
+            if is_low and not self._runs(each)
+            and posted.find(each.pull.number).check.commit != each.head
+        ])  # fmt: skip
+        return forbidden
 
     async def _try(self, work: Awaitable[None]) -> ForgeForbidden | None:
         """Do work; return the refusal of a request, which may concern one right alone."""
@@ -253,6 +290,7 @@ class PullFollower:
                 file.write(file.posted.drop(posted.number))
                 self._effects.drop(posted.number)
                 self._desired.pop(posted.number, None)
+        self._turns.keep_open(self._open.numbers)
         await asyncio.to_thread(self._forks.keep_open, self._open.numbers)
 
     async def _post(self, file: PostedFile, followed: FollowedPull, base: str) -> None:
@@ -286,6 +324,17 @@ class PullFollower:
         pull = followed.pull
         return not pull.is_fork or self._forks.allows(pull.number, followed.head)
 
+    async def _check_decisions(self) -> None:
+        try:
+            await asyncio.to_thread(self._forks.check, self._may_allow)
+        except BbopsError as error:  # own branches do not wait for the accounts
+            _log.warning("cannot check who has allowed forks: %s", error)
+
+    def _may_allow(self, who: str) -> bool:
+        """Return whether the user of an earlier decision may still allow heads of forks."""
+        settings = self._at.plane.settings
+        return may_still(settings, who, Permission.RUN_FORK, self._place.project)
+
     def _show_forks(self) -> None:
         """Show the allowed heads of forks as drafts."""
         heads, path = heads_folder(self._source.mirror), self._at.project.path
@@ -305,6 +354,7 @@ class PullFollower:
             desired.check.summary if desired is not None else "",
             desired.plan.summary if desired is not None else "",
             desired is not None and desired.is_ok, self._find_preview(followed).url,
+            self._forge.budget.explain() if self._turns.waits(pull.number) else "",
         )  # fmt: skip
 
     def _report(self, error: BbopsError) -> None:

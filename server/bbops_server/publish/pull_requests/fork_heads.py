@@ -6,6 +6,7 @@ alike, 12 digits in seconds. Another head of the same pull request is another de
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -33,11 +34,29 @@ class ForkHeads:
             )
         except (OSError, msgspec.MsgspecError):
             self._allowed = {}
+        self._withdrawn = frozenset(self._allowed)
+        """Decisions that do not count: all of them before the first check."""
 
     def allows(self, number: int, head: str) -> bool:
         """Return whether the code of a head may run."""
         allowed = self._allowed.get(number)
-        return allowed is not None and allowed.head == head
+        is_withdrawn = number in self._withdrawn
+        return allowed is not None and allowed.head == head and not is_withdrawn
+
+    def check(self, may_allow: Callable[[str], bool]) -> None:
+        """Ignore decisions of users who may not make them any more; blocks.
+
+        Args:
+            may_allow: returns whether the user of an e-mail address may allow heads.
+
+        Raises:
+            BbopsError: the users cannot be read; the same decisions count as before.
+        """
+        allowed = self._allowed
+        known = {who: may_allow(who) for who in {head.who for head in allowed.values()}}
+        self._withdrawn = frozenset(
+            number for number, head in allowed.items() if not known[head.who]
+        )
 
     def allow(self, number: int, head: str, who: str) -> None:
         """Allow a head, in place of an earlier one.
@@ -46,6 +65,7 @@ class ForkHeads:
             ServerError: the file cannot be written.
         """
         self._write({**self._allowed, number: AllowedHead(head, who)})
+        self._withdrawn -= {number}
 
     def keep_open(self, numbers: frozenset[int]) -> None:
         """Forget the decisions about other pull requests. Raises as `allow`."""

@@ -16,7 +16,10 @@ from bbops_server.publish.sources.remote import RemoteSource
 from bbops_server.publish.sources.sources import BranchSource
 
 RETRY_FACTOR: Final = 20.0
-"""The pause after the effect of a fork that could not be read, by its duration."""
+"""The pause after an effect that could not be read, by its duration."""
+
+SLOW_SECONDS: Final = 5.0
+"""The duration from which own branches pause, too."""
 
 EffectKey = tuple[str, str, str, StoreStamp, bool]
 """Head, base, live revision, stamp of the env values, and whether its code runs."""
@@ -62,19 +65,20 @@ class KnownEffects:
             return known
         tests = known.tests if known is not None and known.head == followed.head else None
         began = monotonic()
-        reader = self._reader(at, is_fork=is_fork)
+        reader = self._reader(at)
         runs_tests = runs and tests is None
         effect = await reader.read(number, base, followed.head, runs_tests=runs_tests)
         now = monotonic()
-        self._retries[number] = now + (RETRY_FACTOR * (now - began) if is_fork else 0.0)
+        is_limited = is_fork or now - began > SLOW_SECONDS
+        self._retries[number] = now + (RETRY_FACTOR * (now - began) if is_limited else 0.0)
         if tests is not None:
             effect = replace(effect, tests=tests)
         self._effects[number] = key, effect
         return effect
 
-    def _reader(self, at: PublishContext, *, is_fork: bool) -> EffectReader:
-        # files of a stranger must not delay a publication
-        build = at.plane.awake.build if is_fork else at.plane.build
+    def _reader(self, at: PublishContext) -> EffectReader:
+        # unreviewed files must not delay a publication
+        build = at.plane.awake.build
         heads = heads_folder(self._source.mirror)
         source = BranchSource(heads, at.project.branch, at.project.path)
         project = HostedProject(at.project.name, at, source)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -17,6 +18,9 @@ FETCH_SECONDS: Final = 300.0
 
 MAX_PULLS: Final = 200
 """The open pull requests that are followed."""
+
+MAX_OF_AUTHOR: Final = 20
+"""The open pull requests from forks of one author that are followed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +65,23 @@ class OpenPulls:
         return next((each for each in self.followed if each.pull.number == number), None)
 
 
+def choose_followed(pulls: Iterable[PullRequest], most: int) -> Sequence[PullRequest]:
+    """Return the pull requests to follow: own branches, then forks up to a bound by author.
+
+    Args:
+        pulls: the open pull requests, newest first.
+        most: the most of all.
+    """
+    authors, own, forks = Counter[str](), list[PullRequest](), list[PullRequest]()
+    for pull in pulls:
+        if not pull.is_fork:
+            own.append(pull)
+        elif authors[pull.author] < MAX_OF_AUTHOR:
+            authors[pull.author] += 1
+            forks.append(pull)
+    return [*own, *forks][:most]
+
+
 async def read_open(forge: HostedForge, source: RemoteSource, at: PublishContext) -> OpenPulls:
     """Return the open pull requests of a project's branch.
 
@@ -69,7 +90,7 @@ async def read_open(forge: HostedForge, source: RemoteSource, at: PublishContext
         BbopsError: the repository cannot be reached.
     """
     listed = await forge.list_open(at.project.branch)
-    first = sorted(listed, key=lambda pull: pull.is_fork)[:MAX_PULLS]
+    first = choose_followed(listed, MAX_PULLS)
     pulls = {forge.pull_ref.format(number=pull.number): pull for pull in first}
     request = FetchHeads(
         source.address.url, str(heads_folder(source.mirror)), str(source.mirror), tuple(pulls),
