@@ -87,7 +87,6 @@ def test_rejected_token_is_not_stored(operator: Operator) -> None:
     ("words", "message"),
     [(("connect", "blog"), "'server.yaml' has no project 'blog'"),
      (("connect", "shop"), "name it with --kind: github, gitea, forgejo, gitlab"),
-     (("connect", "shop", "--kind", "gitlab"), "'gitlab' has no client yet"),
      (("connect", "shop", "--kind", "gitlab", "--app"), "'gitlab' has no Apps"),
      (("status", "shop"), "'bbops forge connect shop' makes one"),
      (("status", "--file", "other.yaml"), "there is no 'other.yaml' here")],

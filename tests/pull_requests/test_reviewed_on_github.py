@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.on_github import REVIEWED, OnGitea, OnGitHub
+from tests.support.on_github import REVIEWED, OnGitea, OnGitHub, OnGitLab
 from tests.support.patience import wait_for
 from tests.support.small_project import hello
 
 
-@pytest.fixture(params=[OnGitHub, pytest.param(OnGitea, marks=pytest.mark.long)])
+@pytest.fixture(params=[
+    OnGitHub, *(pytest.param(forge, marks=pytest.mark.long) for forge in (OnGitea, OnGitLab)),
+])  # fmt: skip
 def shop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[OnGitHub]:
     """A server whose live project demands a review on its forge."""
     server: OnGitHub = request.param(tmp_path, files=REVIEWED)
@@ -40,6 +42,7 @@ def test_an_approved_pull_request_goes_live_by_each_way_to_merge(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("shop", [OnGitHub, OnGitea], indirect=True)
 def test_rebase_of_several_commits_goes_live(shop: OnGitHub) -> None:
     pull = shop.propose("two", hello(5))
     shop.push("two", hello(2))
@@ -47,6 +50,22 @@ def test_rebase_of_several_commits_goes_live(shop: OnGitHub) -> None:
     for number in (first.number, pull.number):
         shop.world.review(number, "bob")
         shop.world.merge(number, "ada", "rebase")
+    shop.until_live(2)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("shop", [OnGitLab], indirect=True)
+def test_branch_that_gitlab_rebases_is_approved_again(shop: OnGitLab) -> None:
+    pull = shop.propose("two", hello(5))
+    shop.push("two", hello(2))
+    first = shop.propose("one", {"README.md": "one\n"})
+    for number in (first.number, pull.number):
+        shop.world.review(number, "bob")
+    shop.world.merge(first.number, "ada", "rebase")
+    shop.world.rebase(pull.number)
+    shop.world.merge(pull.number, "ada", "rebase")
+    until_held(shop, "ReviewMissing")
+    shop.world.review(pull.number, "bob")
     shop.until_live(2)
 
 

@@ -24,8 +24,8 @@ from bbops_server.forges.values import (
     StatusReport,
 )
 
-Capability = Literal["annotations", "deployments", "releases", "teams"]
-"""An ability that some forges or credentials lack."""
+Capability = Literal["annotations", "deployments", "releases", "sections", "teams"]
+"""An ability that some forges or credentials lack; `sections` are those of CODEOWNERS."""
 
 
 class ForgeError(BbopsError):
