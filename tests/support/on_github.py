@@ -49,12 +49,12 @@ class OnGitHub(Several):
     Attributes:
         role: the role of the server's user.
         has_deployments: whether the forge has deployments.
-        events: the events of the webhook.
+        hook_events: the events of the webhook.
         edits: the method of changes.
         forged: headers of a webhook with a wrong signature.
     """
 
-    role, has_deployments, events, edits = "write", True, EVENTS, "PATCH"
+    role, has_deployments, hook_events, edits = "write", True, EVENTS, "PATCH"
     forged = {"x-github-event": "push", "x-hub-signature-256": f"sha256={'0' * 64}"}
 
     def __init__(
@@ -88,7 +88,7 @@ class OnGitHub(Several):
         env = {"SHOP_FORGE_TOKEN": self.token, "SHOP_WEBHOOK_SECRET": SECRET, **self.app}
         super().__init__(self.folder, text, "--poll", self.poll_seconds, env=env)
         url = f"{self.serving['control_url']}/hooks/shop"
-        self.world.webhooks.hooks[:] = [Hook(self.world.new_id(), url, SECRET, self.events)]
+        self.world.webhooks.hooks[:] = [Hook(self.world.new_id(), url, SECRET, self.hook_events)]
 
     def crash(self) -> None:
         """Kill the server as the kernel would, and start it again."""
@@ -207,7 +207,7 @@ class OnGitea(OnGitHub):
 class OnGitLab(OnGitHub):
     """A server of one project on GitLab, in a group of a group."""
 
-    events, edits = EVENTS[:-1], "PUT"  # no event of a new name
+    hook_events, edits = EVENTS[:-1], "PUT"  # no event of a new name
     forged = {"x-gitlab-event": "Push Hook", "x-gitlab-token": "guess"}
     world: GitLabWorld
 
