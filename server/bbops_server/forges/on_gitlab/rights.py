@@ -33,7 +33,9 @@ class _Permissions(msgspec.Struct):
     group_access: _Access | None = None
 
 
-class _VisibleProject(msgspec.Struct):
+class GitLabAccess(msgspec.Struct):
+    """A visible project with the roles of the token's user."""
+
     permissions: _Permissions = msgspec.field(default_factory=_Permissions)
 
     def level(self) -> int:
@@ -55,7 +57,7 @@ class GitLabRights(GitLabProject):
         granted = dict.fromkeys(PURPOSES, False)
         try:
             root = await self.find_root()
-            project = await self.api.get(root, _VisibleProject)
+            project = await self.api.get(root, GitLabAccess)
         except ForgeRejected:
             raise
         except (ForgeForbidden, ForgeGone):
