@@ -53,22 +53,6 @@ def test_rebase_of_several_commits_goes_live(shop: OnGitHub) -> None:
     shop.until_live(2)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("shop", [OnGitLab], indirect=True)
-def test_branch_that_gitlab_rebases_is_approved_again(shop: OnGitLab) -> None:
-    pull = shop.propose("two", hello(5))
-    shop.push("two", hello(2))
-    first = shop.propose("one", {"README.md": "one\n"})
-    for number in (first.number, pull.number):
-        shop.world.review(number, "bob")
-    shop.world.merge(first.number, "ada", "rebase")
-    shop.world.rebase(pull.number)
-    shop.world.merge(pull.number, "ada", "rebase")
-    until_held(shop, "ReviewMissing")
-    shop.world.review(pull.number, "bob")
-    shop.until_live(2)
-
-
 def test_a_push_past_the_rules_is_held(shop: OnGitHub) -> None:
     shop.push("main", hello(2))
     until_held(shop, "ReviewMissing")

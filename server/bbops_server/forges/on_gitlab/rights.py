@@ -1,7 +1,7 @@
 """The rights of the server's token on GitLab.
 
 The scope is tried by a write that changes nothing: of merge request 0. The forge checks the scope
-first (403). The role is the one that the project reports for the token's user.
+first (403). The project reports the role of the token's user.
 """
 
 from __future__ import annotations

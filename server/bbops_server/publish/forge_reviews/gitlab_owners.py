@@ -1,6 +1,6 @@
 """The owners of files, by a CODEOWNERS file in the syntax of GitLab.
 
-A file has sections, each of which demands its own approvals. Patterns are those of a shell, and a
+A file has sections, each of which demands its own approvals. Patterns have the wildcards of a shell, and a
 folder needs a slash at its end. What is not understood for certain is reported as unsupported:
 exclusions (`!`), sets of characters (`[ab]`), roles (`@@maintainer`), unclear headings.
 Source: docs.gitlab.com, "Syntax of CODEOWNERS file", "Advanced CODEOWNERS configuration".
@@ -82,7 +82,7 @@ GITLAB_OWNERS: Final = OwnerSyntax(
 
 
 def _read_heading(line: str) -> _Heading | None:
-    """Return the heading of a section; None for one that is not clear."""
+    """Return the heading of a section; None for an unclear heading."""
     found = _HEADING(line)
     owners = _read_owners(found["owners"] or "") if found else None
     if found is None or owners is None:
