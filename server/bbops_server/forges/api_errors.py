@@ -77,7 +77,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _flatten(value: Any) -> Iterator[str]:
-    """Yield a text, the texts of a list, or the texts by the keys of an object, as GitLab sends them."""
+    """Yield a text, the texts of a list, or the keys of an object with their texts."""
     if isinstance(value, str):
         yield value
     elif isinstance(value, list):

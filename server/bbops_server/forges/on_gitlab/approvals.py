@@ -1,8 +1,8 @@
 """Assign the approvals of a merge request to heads. Pure.
 
 GitLab's approvals are of a merge request, not of a commit, and stay after a push unless a setting
-removes them. So an approval is of the newest version that was older than the approval itself: one
-that is older than the head never counts for it.
+removes them. So an approval is of the newest version before it: an approval that is older than the
+head never counts for the head.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The owners of files, by a CODEOWNERS file in the syntax of GitLab.
 
-A file has sections, each of which demands its own approvals. Patterns have the wildcards of a shell, and a
-folder needs a slash at its end. What is not understood for certain is reported as unsupported:
-exclusions (`!`), sets of characters (`[ab]`), roles (`@@maintainer`), unclear headings.
+Each section demands its own approvals. Patterns have the wildcards of a shell, and a folder needs a
+slash at its end. Unclear syntax is reported as unsupported: exclusions (`!`), sets of characters
+(`[ab]`), roles (`@@maintainer`), headings of another form.
 Source: docs.gitlab.com, "Syntax of CODEOWNERS file", "Advanced CODEOWNERS configuration".
 """
 
