@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from tests.pull_requests.test_reviewed_on_github import until_held
 from tests.support.github.facts import Rules, Status
 from tests.support.on_github import REVIEWED, OnGitLab
 from tests.support.small_project import hello
@@ -35,7 +34,7 @@ def test_branch_that_gitlab_rebases_is_approved_again(shop: OnGitLab) -> None:
     shop.world.merge(first.number, "ada", "rebase")
     shop.world.rebase(pull.number)
     shop.world.merge(pull.number, "ada", "rebase")
-    until_held(shop, "ReviewMissing")
+    shop.until_held("ReviewMissing")
     shop.world.review(pull.number, "bob")
     shop.until_live(2)
 
@@ -46,7 +45,7 @@ def test_section_demands_approvals_of_its_group(shop: OnGitLab) -> None:
     pull = shop.propose("two", hello(2), who="mallory")
     shop.world.review(pull.number, "bob")
     shop.world.merge(pull.number, "mallory")
-    until_held(shop, "needs the approval of an owner: acme (2 approvals)")
+    shop.until_held("needs the approval of an owner: acme (2 approvals)")
     shop.world.review(pull.number, "eve")
     shop.until_live(2)
 
@@ -60,7 +59,7 @@ def test_all_checks_of_the_head_succeed_if_pipelines_must(shop: OnGitLab) -> Non
     with world.lock:  # an administrator merges without the rule
         world.merge(pull.number, "ada")
         world.repo.classic = Rules(0, ["pipelines"])
-    until_held(shop, "check 'test' has failed")
+    shop.until_held("check 'test' has failed")
     world.statuses.append(Status(world.new_id(), pull.head, "test", "success", "ada"))
     shop.nudge()
     shop.until_live(2)
@@ -72,6 +71,6 @@ def test_approval_without_a_time_counts_by_its_event(shop: OnGitLab) -> None:
     shop.world.review(pull.number, "bob")
     shop.push("two", hello(2))
     shop.world.merge(pull.number, "ada")
-    until_held(shop, "the approval of bob was of ")
+    shop.until_held("the approval of bob was of ")
     shop.world.review(pull.number, "bob")
     shop.until_live(2)

@@ -167,6 +167,11 @@ class OnGitHub(Several):
         """Wait until the live API answers a version."""
         wait_for(lambda: self.version() == version)
 
+    def until_held(self, text: str) -> None:
+        """Wait until the newest commit is held for a reason with this text."""
+        wait_for(lambda: text in str(self.told("shop")["conditions"]))
+        assert self.version() == 1
+
     def shows_statuses(self, pull: Pull) -> bool:
         """Return whether the forge shows statuses of a pull request's head."""
         return bool(pull)
