@@ -78,7 +78,9 @@ class ChangedJobs(msgspec.Struct, frozen=True):
 
     Attributes:
         job: the new job of a task, or the replacement of a job that stays dead.
+        state: the state of a job that was not changed; else empty.
     """
 
     count: int
     job: str = ""
+    state: str = ""

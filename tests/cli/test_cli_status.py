@@ -90,6 +90,14 @@ def test_an_unknown_project_suggests_a_near_one(control: Start) -> None:
     assert "has no project 'shp'\n    hint: did you mean 'shop'?" in result.stderr
 
 
+def test_the_reason_of_a_404_about_a_known_project_is_shown(control: Start) -> None:
+    missing = {"GET /api/projects/shop/pulls": (404, {"error": {"message": "it has no forge"}})}
+    url = control({**answers_of(READY), **missing})
+    done = CliRunner().invoke(RootGroup("bbops"), ["pulls", "list", "--server", url])
+    assert done.exit_code == 2
+    assert done.stderr == f"error: the server at '{url}' refused: it has no forge\n"
+
+
 def test_no_server_is_an_error_with_the_cure() -> None:
     with socket.socket() as taken:  # bound, not listening: nobody else can take the port
         taken.bind(("127.0.0.1", 0))

@@ -15,6 +15,9 @@ from bbops_server.process.host.secrets import Secrets
 from tests.support.served import environment, git, make_project
 
 URL = "http://127.0.0.1:8001"
+LATIN = "iconv -f ISO-8859-1 -t UTF-8"
+UTF_16 = "iconv -f UTF-16 -t UTF-8"
+MARK = "tail -c +4"
 PEM = "-----BEGIN PRIVATE KEY-----\nMIIEvQ\n-----END PRIVATE KEY-----"
 
 
@@ -195,22 +198,22 @@ def test_invisible_characters_are_kept_and_reported(
 
 
 @pytest.mark.parametrize(
-    ("data", "message"),
+    ("data", "message", "fix"),
     [
-        ("s3crét".encode("latin-1"), "not UTF-8: byte 5 of 6 does not belong there"),
-        ("\ufeffs3cret\r\n".encode(), "the value begins with a byte order mark (U+FEFF)"),
-        ("\ufeffs3cret\r\n".encode("utf-16-le"), "the value is UTF-16, expected UTF-8"),
-        ("s3cret".encode("utf-16-le"), "the value contains a NUL character, as UTF-16 does"),
+        ("s3crét".encode("latin-1"), "not UTF-8: byte 5 of 6 does not belong there", LATIN),
+        ("\ufeffs3cret".encode(), "the value begins with a byte order mark (U+FEFF)", MARK),
+        ("\ufeffs3cret\r\n".encode("utf-16-le"), "the value is UTF-16, expected UTF-8", UTF_16),
+        ("s3cret".encode("utf-16-le"), "contains a NUL character, as UTF-16 does", UTF_16),
     ],
 )
 def test_a_value_in_another_encoding_is_rejected_without_being_printed(
-    tmp_path: Path, data: bytes, message: str
+    tmp_path: Path, data: bytes, message: str, fix: str
 ) -> None:
     folder = project(tmp_path / "shop")
     done = pipe(folder, data)
     assert done.returncode == 2
     assert message in done.stderr.decode()
-    assert "hint: save it as UTF-8" in done.stderr.decode()
+    assert f": {fix} FILE\n" in done.stderr.decode()
     assert b"s3" not in done.stderr
     assert names(folder) == ["no values yet; set one with 'bbops env set NAME'"]
 

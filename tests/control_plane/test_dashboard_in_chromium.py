@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -166,12 +165,10 @@ def test_request_as_a_user_of_a_draft_is_traced_saved_and_proposed_by_keyboard_a
         open_details(page, "Save as a test")
         write(page, "Name of the case", " to Eve")
         press(page, "Preview the test")
-        assert page.get_by_text("add it as data").is_visible()
+        assert page.get_by_text("The user's row in the test is made up").is_visible()
         press(page, "Commit to topic")
         press(page, "Propose topic")
         assert page.get_by_role("heading", name="Plan").is_visible()
-    git(sample.repository, "switch", "-q", "topic")
-    add_user(sample, "tests/auth/me.yaml")
     assert_case_passes(sample, "to Eve")
 
 
@@ -181,14 +178,6 @@ def assert_case_passes(served: Served, case: str) -> None:
     tested = run(served, "test", "--json")
     assert tested.returncode == 0, tested.stdout
     assert case in tested.stdout
-
-
-def add_user(served: Served, file: str) -> None:
-    """Add the row of the signed-in user of a case to the data of its file, as the page advises."""
-    found = re.search(r"userId: ([0-9a-f-]{36})", (served.repository / file).read_text())
-    assert found is not None
-    row = f"{{ id: {found[1]}, email: {REGISTRATION['email']}, name: Eve, password_hash: x }}"
-    served.edit(file, "\ncases:", f"\ndata:\n  users:\n    - {row}\ncases:")
 
 
 def write_field(page: Page, name: str, text: str) -> None:

@@ -572,6 +572,18 @@ def test_test_of_a_request_by_email_signs_in_the_same_user(developer: Playground
     assert "The case is signed in as user 7" in read_text(page)
 
 
+@pytest.mark.parametrize(("user", "is_made_up"), [("7", False), ("8", True)])
+def test_test_brings_the_row_of_its_user_unless_the_seed_has_it(
+    developer: PlaygroundBrowser, user: str, *, is_made_up: bool
+) -> None:
+    form = {"as": "user", "user": user, "subject": user}
+    page = read_text(
+        developer.submit(f"{PAGE}/me?in={DRAFT}", do="test", status="200", response="{}", **form)
+    )
+    assert ("data:" in page and "email: ada@example.com" in page) is is_made_up
+    assert ("The user's row in the test is made up" in page) is is_made_up
+
+
 def test_anonymous_request_has_no_user(developer: PlaygroundBrowser) -> None:
     assert developer.send("hello", draft=DRAFT).json()["user"] == ""
     page = developer.submit(

@@ -89,6 +89,7 @@ def test_all_actions_become_files_and_nothing_else_changes(
     assert is_same(before, now)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("action", ACTIONS)
 def test_one_action_becomes_a_function(
     folder: Path, before: CheckedProject, action: str
@@ -99,6 +100,7 @@ def test_one_action_becomes_a_function(
     assert is_same(before, after(change))
 
 
+@pytest.mark.long
 def test_one_after_the_other_is_the_same_as_all(folder: Path, before: CheckedProject) -> None:
     change = expanded(folder, NOTES, *ACTIONS)
     expand(change, NOTES)

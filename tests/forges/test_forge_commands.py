@@ -83,10 +83,40 @@ def test_rejected_token_is_not_stored(operator: Operator) -> None:
     assert not (operator.folder / ".bbops/state/env.json").exists()
 
 
+@pytest.mark.long
+@pytest.mark.parametrize("kind", ["github", "gitea"])
+def test_token_that_cannot_see_the_repository_is_not_stored(
+    operator: Operator, world: GitHubWorld, kind: str
+) -> None:
+    file = operator.folder / "server.yaml"
+    if kind == "github":
+        file.write_text(file.read_text().replace("acme/shop", "acme/shpo"))
+    done = operator.run("connect", "shop", "--kind", kind, given=world.add_token())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f"shows no repository 'acme/sh{'op' if kind == 'gitea' else 'po'}'" in done.stderr
+    assert f"is not on {kind}, or is not one of the token's" in done.stderr
+    assert not (operator.folder / ".bbops/state/env.json").exists()
+
+
+@pytest.mark.long
+def test_address_of_the_webhook_and_the_line_of_server_yaml_are_named_where_they_are_missing(
+    operator: Operator, world: GitHubWorld
+) -> None:
+    operator.write(control="data: http://127.0.0.1:1")
+    done = operator.run("connect", "shop", "--kind", "github", given=world.add_token())
+    assert "address  unknown until 'urls: { control: " in done.stdout
+    assert operator.run("status").stdout == (
+        "no project in 'server.yaml' has 'forge' with a credential; 'bbops forge connect NAME'"
+        " stores one and prints the line to add\n"
+    )
+    none = operator.run("connect", "shop", "--kind", "github")
+    assert "hint: read it from a file: bbops forge connect shop < token" in none.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [(("connect", "blog"), "'server.yaml' has no project 'blog'"),
-     (("connect", "shop"), "name it with --kind: github, gitea, forgejo, gitlab"),
+     (("connect", "shop"), "connect shop --kind KIND': github, gitea, forgejo, gitlab"),
      (("connect", "shop", "--kind", "gitlab", "--app"), "'gitlab' has no Apps"),
      (("status", "shop"), "'bbops forge connect shop' makes one"),
      (("status", "--file", "other.yaml"), "there is no 'other.yaml' here")],
@@ -140,7 +170,7 @@ def test_status_of_a_revoked_token_names_the_fix(operator: Operator, world: GitH
 def test_server_without_credentials_has_an_empty_status(operator: Operator) -> None:
     done = operator.run("status")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "'bbops forge connect NAME' makes one" in done.stdout
+    assert "no project in 'server.yaml' has 'forge' with a credential" in done.stdout
 
 
 class Browser:

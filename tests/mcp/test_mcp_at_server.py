@@ -114,4 +114,4 @@ def test_jobs_take_the_scope_data_and_changes_of_them_builder_and_a_maintainer(d
     assert held["isError"]
     assert "maintainer" in held["content"][0]["text"]
     done = door.ask("maintainer", "work_cancel", given, url=url, scopes=builder).json()["result"]
-    assert "nothing to cancel" in done["content"][0]["text"]
+    assert "there is no job 'tasks/beat@1'" in done["content"][0]["text"]

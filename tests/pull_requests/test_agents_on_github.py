@@ -110,6 +110,7 @@ def test_a_person_merges_unless_the_project_lets_agents(shop: Shop) -> None:
     assert shop.github.world.pulls[0].state == "open"
 
 
+@pytest.mark.long
 @EACH_KIND
 @pytest.mark.parametrize("shop", [MERGING], indirect=True)
 def test_the_rules_of_the_forge_hold_for_agents(shop: Shop, kind: str) -> None:
@@ -131,6 +132,7 @@ def test_the_rules_of_the_forge_hold_for_agents(shop: Shop, kind: str) -> None:
     wait_for(lambda: shop.api.get("/hello").json()["version"] == 2)
 
 
+@pytest.mark.long
 def test_processes_of_projects_have_no_token_of_the_forge(shop: Shop) -> None:
     children = " ".join(
         path.read_text() for path in Path(f"/proc/{os.getpid()}/task").glob("*/children")
@@ -140,6 +142,7 @@ def test_processes_of_projects_have_no_token_of_the_forge(shop: Shop) -> None:
     assert not any(b"SHOP_FORGE_TOKEN=" in environment for environment in environments)
 
 
+@pytest.mark.long
 def test_a_branch_that_moved_is_not_overwritten(shop: Shop) -> None:
     shop.commit("agent/two", 2)
     plan = shop.agent().call(

@@ -15,6 +15,7 @@ from tests.support.patience import wait_for
 from tests.support.served import git
 from tests.support.small_project import FILES
 
+pytestmark = pytest.mark.long
 HELLO = {"steps": [{"return": {"value": {"text": "x", "version": 3}}}]}
 PROJECT = """
   {name}:
@@ -115,7 +116,6 @@ def test_every_commit_names_the_user_of_its_agent(mall: Mall) -> None:
     assert "developer-login" in mall.github.world.pulls[opened["number"] - 1].body
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("mall", ["review: { main: proposals, source: forge }\n"], indirect=True)
 def test_an_agent_of_a_user_without_an_account_on_the_forge_commits_nothing(mall: Mall) -> None:
     refused = mall.agent().refused(
@@ -125,7 +125,6 @@ def test_an_agent_of_a_user_without_an_account_on_the_forge_commits_nothing(mall
     assert not mall.tip("agent/two")
 
 
-@pytest.mark.long
 def test_a_rollback_is_proposed_on_the_forge(mall: Mall) -> None:
     world, text = mall.github.world, files_of("shop")["shop/functions/hello.yaml"]
     push(
@@ -166,7 +165,6 @@ def test_files_of_other_projects_are_merged_by_a_person(mall: Mall) -> None:
     assert merge(mall, opened["number"], opened["head"])["state"] == "merged"
 
 
-@pytest.mark.long
 def test_pull_requests_into_other_branches_are_not_merged(mall: Mall) -> None:
     world = mall.github.world
     head = push(world.repo, "topic", {"old/other.txt": "x"}, start="release")

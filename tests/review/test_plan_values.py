@@ -63,6 +63,14 @@ def alone(files: Files, seed: int = 0) -> Project | None:
     return None if has_errors(diagnostics) else found
 
 
+def read_alone(files: Files) -> Project:
+    """Return a project that shares nothing with others."""
+    tree = MemoryTree(files)
+    found, _ = validate(tree, base=tree)
+    assert found is not None
+    return found
+
+
 @cache
 def of_sample(folder: Path) -> Project:
     return project(files_of(folder))
@@ -98,6 +106,15 @@ def test_a_plan_does_not_depend_on_the_order_of_files(cases: set[Path], seed: in
     plans = [plan(b, h) for b, h in zip(bases, heads, strict=True) if b is not None and h]
     assert len({digest(one, []) for one in plans}) <= 1
     assert all(plan(head, head).is_empty for head in heads if head is not None)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("folder", CASES, ids=lambda folder: folder.name)
+def test_plan_of_projects_that_share_their_resources_is_the_same(folder: Path) -> None:
+    sides = read_case(folder)
+    shared = plan(project(sides.base), project(sides.head))
+    base, head = (read_alone(files) for files in (sides.base, sides.head))
+    assert digest(shared, []) == digest(plan(base, head), [])
 
 
 @pytest.mark.parametrize("path", MOVABLE)

@@ -29,6 +29,8 @@ def fault(body: bytes) -> str:
         (b"\xef\xbb\xbf{}", "it begins with a byte order mark (U+FEFF)"),
         ("{}".encode("utf-16"), "it is UTF-16, expected UTF-8"),
         (b'{"a": 1', "it ends too early"),
+        (b'{"a": [1e999]}', "a number is out of range"),
+        (b"9" * 5_000, "a number is out of range"),
         (b"{a: 1}", "object keys must be strings (byte 1)"),
     ],
 )

@@ -19,6 +19,7 @@ from bbops.compiler.compile.release import build, declared_env
 from bbops.compiler.testing.client import Reply, serve
 from bbops.compiler.testing.running import Runner
 from bbops.runtime.auth.keys import MAKING, make_key, name_key, read_key
+from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.values.failures import FlowError
 from bbops.source.tree import MemoryTree
 from bbops_server.process.host.secrets import Secrets
@@ -224,7 +225,7 @@ def test_a_release_is_tried_without_its_keys(tmp_path: Path, algorithm: str) -> 
     built = build(MemoryTree(project(algorithm, "{ algorithm: RS256, key: '${ env.OLD }' }")))
     artifact = tmp_path / built.digest
     artifact.write_bytes(built.artifact)
-    assert run(try_release(artifact, tmp_path / "d.sqlite"))["routes"] == 3
+    assert run(try_release(artifact, tmp_path / "d.sqlite", Lasting()))["routes"] == 3
 
 
 def test_tests_of_a_project_sign_with_a_key_of_their_own() -> None:

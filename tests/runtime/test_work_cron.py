@@ -71,6 +71,7 @@ def test_ticks_of_two_years_are_those_found_by_hand(zone: str) -> None:
         assert [*ticks(line, zone, START, END)] == wanted, line
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/Santiago", "Australia/Lord_Howe"])
 @pytest.mark.parametrize("line", ["10-50/20 1-3 * * *", "30 2 * * *", "*/20 2 * * *", "0 * * * *"])
 def test_whenever_a_server_comes_back_it_makes_up_for_the_times_found_by_hand(

@@ -101,7 +101,13 @@ LINES = (
 
 
 @pytest.mark.parametrize("line", LINES)
-@pytest.mark.parametrize(("zone", "change"), CHANGES)
+@pytest.mark.parametrize(
+    ("zone", "change"),
+    [
+        *CHANGES[1:4],
+        *(pytest.param(*each, marks=pytest.mark.long) for each in CHANGES[:1] + CHANGES[4:]),
+    ],
+)
 def test_every_time_around_a_change_of_the_clock_is_found_once(
     zone: str, change: str, line: str
 ) -> None:

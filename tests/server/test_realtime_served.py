@@ -303,7 +303,7 @@ def test_events_go_on_where_they_stopped(talk: Served) -> None:
         last = found[-1]["id"]
         say(talk, "sse", "live")
         assert json.loads(next(coming)["data"])["payload"]["text"] == "live"
-    for lost in ("00aa:3", last.partition(":")[0] + ":99"):
+    for lost in ("00aa:3", last.partition(":")[0] + ":99", "not an id of this server"):
         with events(talk, "rooms/sse", {"last-event-id": lost}) as (_, coming):
             assert next(coming) == {"event": "reset", "data": "{}"}
 

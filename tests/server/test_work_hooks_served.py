@@ -79,6 +79,22 @@ def test_a_secret_that_the_scheme_cannot_use_stalls_the_publication(shop: Shop) 
 
 
 @pytest.mark.long
+def test_an_empty_secret_stalls_the_publication_unless_another_one_is_listed(shop: Shop) -> None:
+    served = shop()
+    old = "bbops: 1\nname: shop\nenv: { OLD: { default: '' }, NEW: { default: '%s' } }\n"
+    hook = HOOK.replace('"${ env.HOOK_SECRET }"', '["${ env.NEW }", "${ env.OLD }"]')
+    hook = hook.replace("scheme: standard", "header: x-signature")
+    write(served, {
+        "project.yaml": old % "", "triggers/pay.yaml": hook, "functions/paid.yaml": PAID,
+    })  # fmt: skip
+    stalled = served.stalled()
+    assert stalled["reason"] == "SecretUnusable"
+    assert stalled["message"].endswith(": NEW: the secret of the webhook is empty")
+    write(served, {"project.yaml": old % "new secret"})
+    served.live()
+
+
+@pytest.mark.long
 def test_a_trigger_runs_again_for_the_events_of_the_log(shop: Shop) -> None:
     served = shop()
     run = served.bbops

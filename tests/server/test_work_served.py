@@ -158,10 +158,15 @@ def test_jobs_that_are_held_wait_until_they_are_released(shop: Shop) -> None:
     served.live()
     served.order(1)
     wait_for(lambda: served.states() == {"later": 1})
-    assert served.bbops("jobs", "hold").stdout == "held 1 job\n"
+    asked = served.bbops("jobs", "hold")
+    assert (asked.returncode, asked.stdout) == (2, "")
+    assert "hold 1 waiting job of the project at http://" in asked.stderr
+    assert "the input is empty\n    hint: add --yes" in asked.stderr
+    assert served.bbops("jobs", "hold", "--yes").stdout == "held 1 job\n"
     assert served.states() == {"held": 1}
-    assert served.bbops("jobs", "release", "--restored").stdout == "released 0 jobs\n"
-    assert served.bbops("jobs", "release").stdout == "released 1 job\n"
+    assert served.bbops("jobs", "release", "--restored", "--yes").stdout == "released 0 jobs\n"
+    assert "release 1 held job of the project" in served.bbops("jobs", "release").stderr
+    assert served.bbops("jobs", "release", "--yes").stdout == "released 1 job\n"
     wait_for(lambda: served.states() == {"later": 1})
     (name,) = (one for (one,) in served.query("SELECT uid FROM _bbops_jobs"))
     assert (
@@ -169,11 +174,14 @@ def test_jobs_that_are_held_wait_until_they_are_released(shop: Shop) -> None:
         == f"{name} runs now, or as soon as its lane is free\n"
     )
     wait_for(lambda: served.query("SELECT state, attempts FROM _bbops_jobs") == [("later", 2)])
-    idle = served.bbops("jobs", "run", "triggers/paid@999")
-    assert (idle.returncode, idle.stdout.startswith("nothing to run: the job is not held")) == (
-        1, True,
-    )  # fmt: skip
+    for action in ("run", "retry", "cancel", "release"):
+        unknown = served.bbops("jobs", action, "triggers/paid@999")
+        assert (unknown.returncode, unknown.stdout) == (2, "")
+        assert "there is no job 'triggers/paid@999'; 'bbops jobs list' shows" in unknown.stderr
+    assert served.bbops("jobs", "release", name).stdout == "nothing to release: the job is later\n"
     assert served.bbops("jobs", "cancel", name).stdout == f"cancelled {name}\n"
+    again = served.bbops("jobs", "cancel", name)
+    assert (again.returncode, again.stdout) == (1, "nothing to cancel: the job is cancelled\n")
     assert served.states() == {}
 
 
@@ -205,7 +213,7 @@ def test_after_a_restore_nothing_that_was_due_runs_before_it_is_released(tmp_pat
         wait_for(lambda: len(served.query("SELECT 1 FROM _bbops_ticks")) == 1)
         assert served.states() == {"held": 1}
         assert served.count("beat") == 0
-        assert served.bbops("jobs", "release", "--restored").stdout == "released 1 job\n"
+        assert served.bbops("jobs", "release", "--restored", "--yes").stdout == "released 1 job\n"
         wait_for(lambda: served.states() != {"held": 1})
 
 

@@ -12,7 +12,10 @@ from bbops.language.resources.webhook import ReceiverTable
 
 
 class SigningSecret(NamedTuple):
-    """A variable, the scheme that uses its value (`sent` for messages sent), and where."""
+    """A variable, the scheme that uses its value (`sent` for messages sent), and where.
+
+    The variable is empty for a public key in the file itself.
+    """
 
     variable: str
     scheme: str
@@ -28,9 +31,8 @@ def find_signing_secrets(project: Project) -> Iterator[SigningSecret]:
         signature = webhook.signature
         key = "secret" if signature.secret else "publicKey"
         for given in signature.secret or signature.public_key:
-            if variable := env_name(given):
-                place = trigger.place("webhook", "signature", key)
-                yield SigningSecret(variable, signature.scheme, place)
+            place = trigger.place("webhook", "signature", key)
+            yield SigningSecret(env_name(given) or "", signature.scheme, place)
     for sent in project.webhooks.values():
         receivers = sent.model.receivers
         if not isinstance(receivers, ReceiverTable):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import sys
 import traceback
@@ -100,6 +101,7 @@ def _describe_click_error(error: click.ClickException) -> tuple[str, str]:
     context = getattr(error, "ctx", None)
     if not hint and context is not None:
         hint = f"see '{context.command_path} --help'"
+    text = re.sub(r"a valid integer( range)?\b", "a whole number", text)
     return text[:1].lower() + text[1:].removesuffix("."), hint
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from bbops.interfaces.cli._credentials import find_server, find_token
+from bbops.interfaces.cli._own_server import check_default, require_own_server
 
 if TYPE_CHECKING:
     from bbops.interfaces.client import Remote
@@ -23,9 +24,16 @@ def default_server() -> str:
     return find_server() or DEFAULT_SERVER
 
 
+def require_default_server() -> str:
+    """Return that server. Raises: ServerError: it serves other projects than this folder's."""
+    require_own_server(url := default_server())
+    return url
+
+
 of_server = click.option(
     "--server", metavar="URL", envvar="BBOPS_SERVER", default=default_server,
-    show_default=f"the one of this folder, or {DEFAULT_SERVER}", show_envvar=True,
+    callback=check_default, show_envvar=True,
+    show_default=f"the one of this folder, or {DEFAULT_SERVER}",
     help="The control plane of the server.",
 )  # fmt: skip
 of_project = click.option(

@@ -18,7 +18,7 @@ from bbops.base.render import one_line, printable
 from bbops.interfaces.cli._change import apply_change, as_json_option, open_change, path_option
 from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._server import default_server, of_draft, of_project
+from bbops.interfaces.cli._server import of_draft, of_project, require_default_server
 from bbops.interfaces.cli._target import ProjectTarget
 
 if TYPE_CHECKING:
@@ -313,7 +313,8 @@ def test(
     status 1 if a test fails.
     """
     if server is not None or project or draft:
-        _test_on_server(ProjectTarget(project, draft, server or default_server(), as_json), name)
+        url = server or require_default_server()
+        _test_on_server(ProjectTarget(project, draft, url, as_json), name)
         return
     change = open_change(folder)
     import asyncio  # noqa: PLC0415 - after the cheap answers

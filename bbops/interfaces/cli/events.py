@@ -12,6 +12,7 @@ from bbops.base.json_events import EmittedEvent, LoggedEvent, ReplayedEvents
 from bbops.base.moments import shown_time
 from bbops.base.render import one_line, plural, printable
 from bbops.interfaces.cli._command_group import CommandGroup
+from bbops.interfaces.cli._confirm import confirm, yes_option
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._target import ProjectTarget, limit_option, with_target
@@ -58,14 +59,14 @@ def emit(event: str, payload: str, target: ProjectTarget) -> None:
               help="The trigger to run again.")  # fmt: skip
 @click.option("--since", required=True, metavar="TIME",
               help="Events since this time, such as 2026-03-05T10:00 or 10m (ago).")  # fmt: skip
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@yes_option
 @with_target
 def replay(trigger: str, since: str, target: ProjectTarget, *, yes: bool) -> int:
     """Run a trigger again for its events since a time, at most 10,000, each as a new job."""
     body = {"trigger": trigger, "since": read_moment(since) or time.time()}  # noqa: TID251 - ours
     if not yes:
         count = target.change("events/replay", ReplayedEvents, body | {"dryRun": True}).count
-        if not click.confirm(f"run {trigger} again for {plural(count, 'event')}?", err=True):
+        if not confirm(f"run {trigger} again for {plural(count, 'event')}?"):
             return 1
     replayed = target.change("events/replay", ReplayedEvents, body)
     summary = f"{plural(replayed.count, 'event')} of {trigger} run again"

@@ -25,7 +25,7 @@ _PLANS: Final[Mapping[Section, str]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class _Explanation:
     """An entry that can be explained. `text` is Markdown, `data` is the output of `--json`."""
 
     kind: str
@@ -64,7 +64,7 @@ def command(words: tuple[str, ...], *, as_json: bool) -> None:
     say("\n\n".join(map(_explain, matches)))
 
 
-def _reference(entry: _Entry) -> dict[str, Any]:
+def _reference(entry: _Explanation) -> dict[str, Any]:
     """Return the fields of a type, operator, filter or function; empty for other entries."""
     from bbops.language.reference import read_reference  # noqa: PLC0415 - only for `--json`
 
@@ -73,13 +73,13 @@ def _reference(entry: _Entry) -> dict[str, Any]:
     return item.as_json() if item is not None else {}
 
 
-def _read() -> list[_Entry]:
+def _read() -> list[_Explanation]:
     from bbops.edit.authoring.codes import read_codes  # noqa: PLC0415 - after the arguments
     from bbops.edit.authoring.topics import read_topics  # noqa: PLC0415 - see above
     from bbops.review.plan.codes import CODES  # noqa: PLC0415 - see above
 
     codes = [
-        _Entry(
+        _Explanation(
             "code", code.name, code.section, code.text, f"{code.text}\n\n{code.examples}",
             {"code": code.name, "section": code.section, "text": code.text,
              "examples": code.examples},
@@ -87,7 +87,7 @@ def _read() -> list[_Entry]:
         for code in read_codes().values()
     ]  # fmt: skip
     plans = [
-        _Entry(
+        _Explanation(
             "code", name, _PLANS[effect.section], effect.text,
             f"{effect.text}\n\nWhat to do: {effect.cure}",
             {"code": name, "section": _PLANS[effect.section], "text": effect.text,
@@ -96,7 +96,7 @@ def _read() -> list[_Entry]:
         for name, effect in CODES.items()
     ]  # fmt: skip
     topics = [
-        _Entry(
+        _Explanation(
             topic.group, topic.name, topic.group, topic.summary, topic.text,
             {"kind": topic.group, "name": topic.name, "text": topic.text},
         )
@@ -117,7 +117,7 @@ def _parse(words: Sequence[str], kinds: Sequence[str]) -> tuple[str, str]:
     return (first, second) if first in kinds else ("", first)
 
 
-def _find(name: str, entries: Sequence[_Entry]) -> list[_Entry]:
+def _find(name: str, entries: Sequence[_Explanation]) -> list[_Explanation]:
     """Return the entries with a name; ignore case only if no entry matches exactly."""
     name = name.strip("[]") or name
     matches = [entry for entry in entries if entry.name == name]
@@ -131,12 +131,12 @@ def _find(name: str, entries: Sequence[_Entry]) -> list[_Entry]:
     raise BbopsError(f"there is no {what} '{name}'", hint=near or lists)
 
 
-def _explain(entry: _Entry) -> str:
+def _explain(entry: _Explanation) -> str:
     head = click.style(entry.name, bold=True)
     return f"{head} ({without_marks(entry.section)})\n\n{as_plain(entry.text.strip())}"
 
 
-def _list(entries: Sequence[_Entry]) -> str:
+def _list(entries: Sequence[_Explanation]) -> str:
     widest = max(len(entry.name) for entry in entries)
     lines: list[str] = []
     for section in dict.fromkeys(entry.section for entry in entries):

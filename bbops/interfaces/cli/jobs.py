@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 from urllib.parse import quote
 
@@ -12,6 +13,7 @@ from bbops.base.json_jobs import ChangedJobs, Job, JobList, JobStory
 from bbops.base.moments import shown_time
 from bbops.base.render import one_line, plural, printable
 from bbops.interfaces.cli._command_group import CommandGroup
+from bbops.interfaces.cli._confirm import confirm, yes_option
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._target import (
@@ -26,11 +28,12 @@ _COLORS: Final = {
     "cancelled": "red",
 }  # fmt: skip
 _STATES: Final = ("ready", "blocked", "later", "running", "held", "dead", "ended")
-_LISTED: Final = "'bbops jobs list' shows the jobs and their states"
-_NOT_RUN: Final = (
-    "the job is not held and waits for no time; 'bbops jobs show JOB' shows its state, and"
-    " 'bbops jobs retry JOB' runs a dead job"
-)
+_NEXT: Final = {
+    ("run", "dead"): "; 'bbops jobs retry' runs it again",
+    ("run", "blocked"): " by another job of its lane; 'bbops jobs show' names that job",
+    ("retry", "blocked"): " by another job of its lane; 'bbops jobs show' names that job",
+}
+"""The next step, by the action and the state of a job that it does not change."""
 
 
 @examples("bbops jobs list", "bbops jobs list --state dead")
@@ -88,7 +91,7 @@ def run(job: str, target: ProjectTarget) -> int:
     a 'wait' continues to wait.
     """
     return _change_one(
-        target, "run", {"job": job}, f"{job} runs now, or as soon as its lane is free", _NOT_RUN
+        target, "run", {"job": job}, f"{job} runs now, or as soon as its lane is free"
     )
 
 
@@ -117,36 +120,59 @@ def cancel(job: str, target: ProjectTarget) -> int:
     return _change_one(target, "cancel", {"job": job}, f"cancelled {job}")
 
 
-@examples("bbops jobs hold")
+@examples("bbops jobs hold", "bbops jobs hold --yes")
 @command.command("hold")
+@yes_option
 @with_project_target
-def hold(target: ProjectTarget) -> None:
+def hold(target: ProjectTarget, *, yes: bool) -> int:
     """Hold all waiting jobs until they are released. Running jobs continue."""
+    if not yes and not _confirm(target, "hold", "waiting", ("ready", "later", "blocked")):
+        return 1
     held = target.change("jobs/hold", ChangedJobs)
     target.print(held, f"held {plural(held.count, 'job')}")
+    return 0
 
 
-@examples("bbops jobs release", "bbops jobs release --restored")
+@examples("bbops jobs release triggers/order-paid@17", "bbops jobs release --restored --yes")
 @command.command("release")
 @click.argument("job", default="")
 @click.option("--restored", is_flag=True,
               help="Release the jobs that 'bbops db restore' has held.")  # fmt: skip
+@yes_option
 @with_target
-def release(job: str, target: ProjectTarget, *, restored: bool) -> None:
-    """Release held jobs: JOB, or all of them."""
-    released = target.change("jobs/release", ChangedJobs, {"job": job, "restored": restored})
+def release(job: str, target: ProjectTarget, *, restored: bool, yes: bool) -> int:
+    """Release held jobs: JOB, or all of them.
+
+    All jobs of a live project are released after a question.
+    """
+    asks = not (yes or job or target.draft)
+    if asks and not _confirm(target, "release", "held", ("held",)):
+        return 1
+    body = {"job": job, "restored": restored}
+    if job:
+        return _change_one(target, "release", body, "released 1 job")
+    released = target.change("jobs/release", ChangedJobs, body)
     target.print(released, f"released {plural(released.count, 'job')}")
+    return 0
 
 
-def _change_one(
-    target: ProjectTarget, action: str, body: Any, done: str, why: str = _LISTED
-) -> int:
+def _confirm(target: ProjectTarget, action: str, kind: str, states: Sequence[str]) -> bool:
+    """Return whether the user agrees to change all jobs of some states; true without any."""
+    counts = target.read("jobs?limit=1", JobList).counts
+    count = sum(counts.get(state, 0) for state in states)
+    project = f"project '{target.project}'" if target.project else "the project"
+    return not count or confirm(
+        f"{action} {plural(count, f'{kind} job')} of {project} at {target.server}?"
+    )
+
+
+def _change_one(target: ProjectTarget, action: str, body: Any, done: str) -> int:
     """Change a job and print the result. Exits with 1 if the job was not changed."""
     changed = target.change(f"jobs/{action}", ChangedJobs, body)
-    none = (
-        f"nothing to {action}: {changed.job} has the same 'unique', is queued and does the work"
+    none = f"nothing to {action}: " + (
+        f"{changed.job} has the same 'unique', is queued and does the work"
         if changed.job
-        else f"nothing to {action}: {why}"
+        else f"the job is {changed.state}{_NEXT.get((action, changed.state), '')}"
     )
     target.print(changed, done if changed.count else none)
     return 0 if changed.count else 1
@@ -168,7 +194,10 @@ def _line(job: Job) -> str:
     parts = [shown_time(job.run_at or job.created_at), state, printable(job.name)]
     if job.attempts > 1:
         parts.append(f"attempt {job.attempts}")
-    if job.lane and job.lane != job.work:
+    unique = job.lane.removeprefix(f"unique {job.work}/")
+    if unique != job.lane:
+        parts.append(f"unique {one_line(unique)}")
+    elif job.lane and job.lane != job.work:
         parts.append(f"lane {one_line(job.lane)}")
     line = "  ".join(parts)
     return f"{line}\n    {one_line(job.error)}" if job.error else line

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from datetime import UTC, datetime
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
@@ -35,13 +36,22 @@ of_draft = click.option(
 )
 
 
+def _check_time(context: click.Context, option: click.Parameter, given: str | None) -> str | None:
+    """Return a time. Raises: BadParameter: it has another form."""
+    if given is None or re.fullmatch(r"[0-9]{1,7}[smhdw]", given):
+        return given
+    raise click.BadParameter(
+        f"'{given}' is not a time such as 12h, 90d or 52w", ctx=context, param=option
+    )
+
+
 @examples("bbops keys issue partner", "bbops keys list")
 @click.group(cls=CommandGroup)
 def command() -> None:
     """Manage API keys for channels with 'authentication: API Key'; for maintainers.
 
     A key is sent as the header X-API-Key, or as api_key in the query. It is shown once: the server
-    its hash. KEY below is its id, or the prefix that 'bbops keys list' shows.
+    stores its hash. KEY below is its id, or the prefix that 'bbops keys list' shows.
     """
 
 
@@ -54,6 +64,7 @@ def command() -> None:
 @click.option(
     "--expires",
     metavar="DURATION",
+    callback=_check_time,
     help="How long the key is valid, such as 90d; by default it does not expire.",
 )
 @click.option("--claims", metavar="JSON", help="A map that functions read as vars.apiKey.claims.")
@@ -97,6 +108,7 @@ def show(
 @command.command("rotate")
 @click.argument("key")
 @click.option("--overlap", default="24h", show_default=True, metavar="DURATION",
+              callback=_check_time,
               help="How long the old key stays valid; 0s revokes it now.")  # fmt: skip
 @of_draft
 @of_project

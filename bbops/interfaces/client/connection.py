@@ -100,7 +100,7 @@ class ServerConnection:
         path = f"/api/projects/{quote(name, safe='')}/{subject}"
         response = self._request(method, path, body, seconds)
         if response.status_code == httpx.codes.NOT_FOUND:
-            raise self._missing(name)
+            raise self._missing(name, response)
         return response
 
     def _request(
@@ -146,10 +146,14 @@ class ServerConnection:
             return ServerAway(f"the server at {server} answered {response.status_code}")
         return ServerError(f"the server at {server} is not a bbops control plane", hint=_WHERE)
 
-    def _missing(self, name: str) -> ServerError:
+    def _missing(self, name: str, response: httpx.Response) -> ServerError:
+        """Return the error for a 404, which a project or a part of the API causes."""
         try:
             names = [line.name for line in self.projects()]
         except ServerError:  # the token of a workflow cannot list projects
             return ServerError(f"the server at '{self._url}' has no project '{name}'")
+        if name in names:
+            reason = error_text(response.content) or "it has no such address"
+            return ServerError(f"the server at '{self._url}' refused: {reason}")
         hint = suggest(name, names) or (f"it has {', '.join(names)}" if names else "it has none")
         return ServerError(f"the server at '{self._url}' has no project '{name}'", hint=hint)

@@ -177,7 +177,7 @@ def _unknown_key(
     name = str(path[-1])
     usual = next((key for key in _USUAL_KEYS.get(name.lower(), "").split() if key in known), "")
     near = did_you_mean(name, usual) if usual else suggest(name, known)
-    near = _not_indented(document, model, path) or near
+    near = _not_indented(document, model, path) or _too_deep(document, model, path) or near
     listed = "known here: " + ", ".join(known) if known else ""
     is_field = {"type", "items", "fields"} <= set(known)
     inside = f"'{name}' of a map goes under 'fields'; {listed}" if is_field else listed
@@ -195,6 +195,16 @@ def _not_indented(document: Document, model: type[BaseModel], path: KeyPath) -> 
         if value is None and name in _keys_at(model, document.root, (*above, key)):
             return f"indent it below '{key}', whose key it is"
     return ""
+
+
+def _too_deep(document: Document, model: type[BaseModel], path: KeyPath) -> str:
+    """Return the fix for a key of the map above, such as `timeout` inside of `http`."""
+    *above, name = path
+    parent = above[-1] if above else 0  # or the number of a list's member
+    if not isinstance(parent, str) or name == parent:
+        return ""
+    is_above = name in _keys_at(model, document.root, tuple(above[:-1]))
+    return f"move it beside '{parent}', out of its map" if is_above else ""
 
 
 def _keys_of(document: Document, model: type[BaseModel], path: KeyPath, kind: str) -> str:

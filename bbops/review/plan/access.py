@@ -33,7 +33,7 @@ _LOOKED = 5
 def find_access(pairs: Pairs) -> tuple[Finding, ...]:
     """Return every place with more access than before."""
     found: list[Finding] = []
-    for pair in pairs.routes:
+    for pair in pairs.other_routes:
         if pair.base is not None and pair.head is not None:
             found += _of_routes(pairs, pair.base, pair.head)
     found += find_opened(pairs)

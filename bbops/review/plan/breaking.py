@@ -25,8 +25,11 @@ _FIELDS = {"token_field": "tokenField", "refresh_field": "refreshField",
 def find_breaks(pairs: Pairs) -> tuple[Finding, ...]:
     """Return every break of the contract between two projects."""
     found: list[Finding] = []
-    for pair in pairs.routes:
+    for pair in pairs.other_routes:
         found += _of_pair(pairs, pair)
+    for pair in pairs.routes:
+        if pair.base is not None and pair.head is not None:
+            found += find_answer_breaks(pairs.base, pair.base, pairs.head, pair.head)
     found += _scheme_breaks(pairs)
     found += _session_breaks(pairs)
     found += _signing_breaks(pairs)
@@ -49,7 +52,6 @@ def _of_pair(pairs: Pairs, pair: RoutePair) -> Iterator[Finding]:
         yield finding("route-moved", title(pair.base), message, _moved(pair.base, pair.head))
     yield from _authentication(pair.base, pair.head)
     yield from find_request_breaks(pairs.base, pair.base, pairs.head, pair.head)
-    yield from find_answer_breaks(pairs.base, pair.base, pairs.head, pair.head)
 
 
 def _moved(base: Route, head: Route) -> Place:

@@ -115,7 +115,7 @@ def _written(value: Any) -> bytes:
 # ---- routes
 def find_routes(pairs: Pairs) -> tuple[RouteChange, ...]:
     """Return the changed routes, by path."""
-    return tuple(change for pair in pairs.routes for change in _of_route(pairs, pair))
+    return tuple(change for pair in pairs.other_routes for change in _of_route(pairs, pair))
 
 
 def _of_route(pairs: Pairs, pair: RoutePair) -> Iterator[RouteChange]:

@@ -58,8 +58,8 @@ def find_changed_guards(pairs: Pairs) -> Iterator[Finding]:
 
 
 def _ways(pairs: Pairs) -> Iterator[Way]:
-    """Yield the paths that both projects have: of routes, topics, and tools of agents."""
-    for pair in pairs.routes:
+    """Yield the paths of both projects: of changed routes, topics, and tools of agents."""
+    for pair in pairs.other_routes:
         if pair.base is not None and pair.head is not None:
             was, now = run_by(pairs.base, pair.base), run_by(pairs.head, pair.head)
             yield _way(pairs, title(pair.head), was, now, pair.head.code_place)

@@ -55,6 +55,9 @@ def find_opened(pairs: Pairs) -> Iterator[Finding]:
     open_now = [public for public in pairs.head.routes if public.authentication in OPEN]
     was = {address(public): public for public in pairs.base.routes if public.authentication in OPEN}
     same = {new.name for old, new in pairs.both("tables") if old.blob == new.blob}
+    if same == pairs.head.tables.keys():  # so only other routes can return more
+        others = {pair.head.endpoint.name for pair in pairs.other_routes if pair.head is not None}
+        open_now = [public for public in open_now if public.endpoint.name in others]
     changed = [
         route for route in open_now
         if not _is_as_before(pairs, same, was.get(address(route)), route)

@@ -85,6 +85,42 @@ class Pairs:
         """Every route of either project once, in the order of their paths."""
         return tuple(sorted(self._routes(), key=_rank))
 
+    @cached_property
+    def other_routes(self) -> tuple[RoutePair, ...]:
+        """The routes without those whose files, and whose functions at any depth, are the same.
+
+        Projects that were checked with one cache share the resources of unchanged files; without
+        a shared cache, these are all routes.
+        """
+        if self.base.settings is not self.head.settings:
+            return self.routes
+        return tuple(pair for pair in self.routes if not self._is_same(pair))
+
+    def _is_same(self, pair: RoutePair) -> bool:
+        base, head = pair.base, pair.head
+        if base is None or head is None or base.endpoint is not head.endpoint:
+            return False
+        return base.channel is head.channel and self._other_functions.isdisjoint(
+            (head.function, *head.middleware)
+        )
+
+    @cached_property
+    def _other_functions(self) -> frozenset[str]:
+        """The functions that differ between the projects, and the functions that run these."""
+        base, head = self.base.functions, self.head.functions
+        todo = [name for name in base.keys() | head.keys() if base.get(name) is not head.get(name)]
+        callers = defaultdict[str, list[str]](list)
+        for project in (self.base, self.head) if todo else ():
+            for name in project.functions:
+                for callee in _runs(project, name):
+                    callers[callee].append(name)
+        found = set(todo)
+        while todo:
+            new = [name for name in callers[todo.pop()] if name not in found]
+            found.update(new)
+            todo += new
+        return frozenset(found)
+
     def _routes(self) -> Iterator[RoutePair]:
         base = {address(route): route for route in self.base.routes}
         head = {address(route): route for route in self.head.routes}
@@ -118,13 +154,17 @@ def reached(project: Project, *functions: str) -> tuple[str, ...]:
     found = dict.fromkeys(functions)
     todo = list(found)
     while todo:
-        one = todo.pop()
-        started = project.functions[one].model.started if one in project.functions else ()
-        for name in (*project.callees.get(one, ()), *started):
+        for name in _runs(project, todo.pop()):
             if name not in found and name in project.functions:
                 found[name] = None
                 todo.append(name)
     return tuple(name for name in found if name in project.functions)
+
+
+def _runs(project: Project, function: str) -> tuple[str, ...]:
+    """Return the functions that a function calls or enqueues itself."""
+    started = project.functions[function].model.started if function in project.functions else ()
+    return (*project.callees.get(function, ()), *started)
 
 
 def run_by(project: Project, route: Route) -> tuple[str, ...]:

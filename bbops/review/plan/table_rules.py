@@ -129,6 +129,8 @@ def _parts(condition: Expression, op: str) -> list[str]:
 def _past(pairs: Pairs) -> Iterator[Finding]:
     """Yield steps that ignore rules, unless the old project had such a step there."""
     for name, function in sorted(pairs.head.functions.items()):
+        if function is pairs.base.functions.get(name) and not pairs.renames["tables"]:
+            continue
         had = Counter(_looks(pairs.base, pairs.old_name("functions", name)))
         for code, table, reason, place in _each(function):
             old = pairs.old_name("tables", table)

@@ -1,9 +1,9 @@
-"""What outlives a release: limits, tokens, uses of keys and requests under way survive a swap."""
+"""The state of a project in a process that its releases share, such as limits and tokens."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 
 from bbops.base.host import Clock
 from bbops.runtime.auth.key_uses import KeyUses
@@ -11,6 +11,7 @@ from bbops.runtime.auth.tokens import Tokens
 from bbops.runtime.http.in_flight import ActiveRequests
 from bbops.runtime.http.rate_limits import MINUTE, Limit, SharedWindow, SlidingWindow
 from bbops.runtime.http.shared_counters import SharedCounters
+from bbops.runtime.linking.functions import FunctionParts
 
 
 class Lasting:
@@ -23,6 +24,8 @@ class Lasting:
         self.active_requests, self.key_uses = ActiveRequests(), KeyUses()
         self.refused_deliveries = Counter[str]()
         """Received webhooks with a wrong or late signature, by trigger."""
+        self.functions: Mapping[bytes, FunctionParts] = {}
+        """The parts of the functions of the newest release, by their packed code."""
         self.scope = ""
         self._counters = counters
         self._limits: dict[tuple[str, int, int], Limit] = {}

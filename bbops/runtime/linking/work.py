@@ -12,10 +12,9 @@ from typing import Any, Final
 from bbops.runtime.flow.caching import Cache
 from bbops.runtime.flow.run import Answer, Function, Run, given_to
 from bbops.runtime.http.in_flight import ActiveRequest
+from bbops.runtime.linking.functions import FunctionParts, link_condition
 from bbops.runtime.linking.release import (
     Release,
-    link_condition,
-    link_function,
     mark_files,
     statements_of,
 )
@@ -104,9 +103,10 @@ class Work:
         self._linked = dict[str, _Linked]()
         for packed in data["code"]:
             each = marshal.loads(packed)  # noqa: S302 - a part of our own artifact
-            name = each["name"]
-            functions[name], space = link_function(each, release.answering.wording.say)
-            self._linked[name] = _Linked(space, each["calls"], each["starts"])
+            parts = FunctionParts.make(each, release.answering.wording.say)
+            function, space = parts.link()
+            functions[function.name] = function
+            self._linked[function.name] = _Linked(space, parts.calls, parts.starts)
         mark_files(functions, {name: each.calls.values() for name, each in self._linked.items()})
         for one in self._linked.values():
             for local, callee in {**one.calls, **one.starts}.items():

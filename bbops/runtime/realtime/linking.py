@@ -6,7 +6,8 @@ import marshal
 from collections.abc import Mapping
 from typing import Any
 
-from bbops.runtime.linking.release import Release, link_condition
+from bbops.runtime.linking.functions import link_condition
+from bbops.runtime.linking.release import Release
 from bbops.runtime.linking.resolving import resolve
 from bbops.runtime.realtime.rows import RowsRule
 from bbops.runtime.realtime.topics import Kept, Topic, Topics

@@ -35,6 +35,8 @@ def name_json_fault(body: bytes, error: Exception) -> str:
     words = str(error)
     if "truncated" in words:
         return "it ends too early"
+    if "out of range" in words:
+        return "a number is out of range"
     return words.removeprefix("JSON is malformed: ")[:_MOST]
 
 

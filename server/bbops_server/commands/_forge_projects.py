@@ -141,7 +141,8 @@ def _make_binding(name: str, project: ServedProject, kind: str | None) -> ForgeB
     if known not in FORGE_KINDS:
         raise ServerError(
             f"the kind of the forge of '{project.repository}' is not known",
-            hint=f"name it with --kind: {', '.join(FORGE_KINDS)}",
+            hint=f"name it in server.yaml, 'forge: {{ kind: KIND }}', or in 'bbops forge connect"
+            f" {name} --kind KIND': {', '.join(FORGE_KINDS)}",
         )
     url, path = locate(project.repository)
     if not url or not path:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bbops.base.errors import BbopsError
-from bbops.base.render import one_line
+from bbops.base.render import one_line, plural
 
 if TYPE_CHECKING:
     from bbops_server.commands._forge_projects import ForgeProject
@@ -67,7 +67,7 @@ class ForgeConnection:
         yield from (f"  {line}" for line in describe_rights(self.rights))
         yield f"  webhook  {self._describe_webhook()}"
         left = "" if self.requests_left is None else f", {self.requests_left} requests left"
-        yield f"  open     {self.open_pulls} pull requests{left}"
+        yield f"  open     {plural(self.open_pulls, 'pull request')}{left}"
 
     def _describe_webhook(self) -> str:
         address = self.project.hook_address

@@ -15,7 +15,9 @@ _INVISIBLE: Final = frozenset(("Cc", "Cf", "Zl", "Zp", "Zs"))
 _SHOWN: Final = 5
 """How many characters are reported; more say no more."""
 
-_UTF8_HINT: Final = "save it as UTF-8 without a byte order mark: iconv -f ENCODING -t UTF-8 FILE"
+_UTF8_HINT: Final = "convert it to UTF-8, for example: iconv -f ISO-8859-1 -t UTF-8 FILE"
+_UTF16_HINT: Final = "convert it to UTF-8: iconv -f UTF-16 -t UTF-8 FILE"
+_BOM_HINT: Final = "remove the three bytes of the mark: tail -c +4 FILE"
 
 
 def read_piped(most_bytes: int = -1) -> str:
@@ -31,7 +33,7 @@ def read_piped(most_bytes: int = -1) -> str:
 def decode(data: bytes) -> str:
     """Return the text of a value. Raises: ServerError: as `read_piped`, without the value."""
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
-        raise ServerError("the value is UTF-16, expected UTF-8", hint=_UTF8_HINT)
+        raise ServerError("the value is UTF-16, expected UTF-8", hint=_UTF16_HINT)
     try:
         text = data.decode()
     except UnicodeDecodeError as error:
@@ -49,9 +51,9 @@ def require_text(text: str) -> str:
         ServerError: it begins with a byte order mark, or holds a NUL or a byte that is not UTF-8.
     """
     if text.startswith(_BOM):
-        raise ServerError("the value begins with a byte order mark (U+FEFF)", hint=_UTF8_HINT)
+        raise ServerError("the value begins with a byte order mark (U+FEFF)", hint=_BOM_HINT)
     if "\0" in text:
-        raise ServerError("the value contains a NUL character, as UTF-16 does", hint=_UTF8_HINT)
+        raise ServerError("the value contains a NUL character, as UTF-16 does", hint=_UTF16_HINT)
     if any(unicodedata.category(one) == "Cs" for one in text):
         raise ServerError("the value is not UTF-8", hint=_UTF8_HINT)
     return text

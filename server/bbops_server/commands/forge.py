@@ -8,6 +8,7 @@ import secrets as randomness
 import sys
 import webbrowser
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -32,6 +33,7 @@ from bbops_server.settings.forge_binding import FORGE_KINDS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bbops_server.forges.hosted import HostedForge
     from bbops_server.forges.values import ForgeRight
     from bbops_server.process.host.secrets import Secrets
 
@@ -108,7 +110,10 @@ def status(project: str | None, file: Path, state: Path | None, *, as_json: bool
     if as_json:
         say(json.dumps({"projects": [each.summarize() for each in found]}))
     elif not found:
-        say("no project has a credential of a forge; 'bbops forge connect NAME' makes one")
+        say(
+            f"no project in '{file}' has 'forge' with a credential; 'bbops forge connect NAME'"
+            " stores one and prints the line to add"
+        )
     else:
         say("\n".join(line for each in found for line in each.lines()))
     return int(not all(each.is_complete for each in found))
@@ -155,18 +160,42 @@ def _read_token(project: ForgeProject) -> str:
         text = read_piped(_MAX_TOKEN)
     if not (token := text.strip()):
         raise ServerError(
-            "no token was given", hint=f"bbops forge connect {project.binding.project}"
+            "no token was given",
+            hint=f"read it from a file: bbops forge connect {project.binding.project} < token",
         )
     return token
 
 
 async def _try_token(project: ForgeProject, store: Secrets, token: str) -> Sequence[ForgeRight]:
-    """Return the rights of a token that is not stored yet."""
+    """Return the rights of a token that is not stored yet.
+
+    Raises:
+        ServerError: the forge rejects the token, or the token cannot see the repository.
+    """
     forge = project.open(store.with_values({project.binding.token_env: token}))
     try:
-        return await forge.check_rights()
+        rights = await forge.check_rights()
+        if not all(right.is_granted for right in rights):
+            await _require_visible(project, forge)
+        return rights
     finally:
         await forge.aclose()
+
+
+async def _require_visible(project: ForgeProject, forge: HostedForge) -> None:
+    """Check that a token can see the repository. Raises: ServerError: it cannot."""
+    from bbops_server.forges.hosted import ForgeForbidden, ForgeGone  # noqa: PLC0415 - after --help
+
+    with suppress(ForgeForbidden):  # it can be seen, but not its pull requests
+        try:
+            await forge.list_open(project.branch)
+        except ForgeGone:
+            binding = project.binding
+            raise ServerError(
+                f"'{binding.url}' shows no repository '{binding.repository}' to this token: it"
+                f" does not exist, is not on {binding.kind}, or is not one of the token's",
+                hint="check the address in server.yaml, and the repositories of the token",
+            ) from None
 
 
 def _webhook_secret(project: ForgeProject, store: Secrets) -> str:
@@ -227,7 +256,7 @@ def _report(
 def _describe_hook(project: ForgeProject, *, has_hook: bool) -> str:
     if has_hook:
         return f"the webhook calls {project.hook_address}"
-    address = project.hook_address or f"unknown: {_NO_ADDRESS}"
+    address = project.hook_address or _NO_ADDRESS
     return (
         "add the webhook in the settings of the repository, with content type JSON:\n"
         f"    address  {address}\n"

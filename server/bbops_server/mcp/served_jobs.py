@@ -40,14 +40,19 @@ class ServedJobs:
     async def change(
         self, action: Literal["retry", "cancel"], job: str, *, from_start: bool = False
     ) -> None:
-        """Retry or cancel a job. Raises: Refused: the caller lacks permission, or it has ended."""
+        """Retry or cancel a job.
+
+        Raises:
+            Refused: the caller lacks permission, the job does not exist, or its state is another.
+        """
         await self.at.require(Permission.RUN_DRAFT_JOBS if self.draft else Permission.RETRY_JOBS)
         self.at.count()
         restart = from_start and action == "retry"
         changed = await self.client.ask(ChangeJobs, action, job, from_start=restart)
         await self.at.note(f"{action} jobs", f"{self.draft} {job}: {changed.count}".strip())
         if not changed.count:
-            raise self._refuse(f"there is nothing to {action}: '{job}' has ended or is running")
+            state = (await self.show(job)).job.state
+            raise self._refuse(f"there is nothing to {action}: '{job}' is {state}")
 
     def _refuse(self, message: str) -> ToolError:
         arguments = {"draft": self.draft} if self.draft else {}

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
 
 from bbops.base.errors import BbopsError
 from bbops.interfaces.mcp.models import DraftChange
 from bbops.interfaces.mcp.project.apply_changes import ApplyChangesResult
-from bbops.interfaces.mcp.project.context_read import READ, ContextReadParams
+from bbops.interfaces.mcp.project.context_read import (
+    READ,
+    ContextReadParams,
+    ContextReadResult,
+)
 from bbops.interfaces.mcp.tool import ToolError
 from bbops.review.contract.contract import Operation
 from bbops.review.contract.form_requests import FilledForm
 from bbops.review.contract.recorded_cases import write_case
+from bbops.review.contract.sample_rows import has_row, sample_row
 from bbops.review.contract.sessions import endpoint_name
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.playground.sending import (
@@ -33,6 +38,7 @@ from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.visit import Visit
 
 MAX_NAME: Final = 200
+UserRow = Literal["", "present", "made-up", "missing"]
 
 
 class ExpectedResponse(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -58,6 +64,8 @@ class SavedTest(msgspec.Struct, frozen=True, rename="camel"):
         plan: the plan to commit; empty if the repository cannot be changed from here.
         draft: the branch to commit to.
         reason: the reason why it cannot be committed; empty if it can.
+        user_row: the row of the signed-in user in the test; `missing` if none can be made up, and
+            empty without a user.
     """
 
     file: str
@@ -67,6 +75,7 @@ class SavedTest(msgspec.Struct, frozen=True, rename="camel"):
     diff: str = ""
     problems: list[str] = []
     reason: str = ""
+    user_row: UserRow = ""
 
 
 async def preview_test(
@@ -94,7 +103,7 @@ async def preview_test(
     except BbopsError as error:
         raise refuse(error, 400) from None
     try:
-        return await _preview(target, endpoint, case, draft)
+        return await _preview(target, endpoint, case, draft, user)
     except (ToolError, BbopsError) as error:
         whole = {"endpoint": endpoint, "cases": [case]}
         return SavedTest(f"tests/{endpoint}.yaml", _yaml(whole), draft, reason=explain(error))
@@ -114,24 +123,70 @@ def default_draft(target: PlaygroundTarget, operation: Operation) -> str:
 
 
 async def _preview(
-    target: PlaygroundTarget, endpoint: str, case: dict[str, Any], draft: str
+    target: PlaygroundTarget, endpoint: str, case: dict[str, Any], draft: str, user: str
 ) -> SavedTest:
     base = draft if target.branch else ""
     backend = open_backend(target.visit, target.project)
     ref = f"test/{endpoint.replace('/', '.')}"
-    read = await backend.run_operation(READ, ContextReadParams(refs=[ref], draft=base))
-    body = next((item.body for item in read.resources), None)
-    if body is None:
-        whole: dict[str, Any] = {"endpoint": endpoint, "cases": [case]}
-        change = DraftChange(op="put", ref=ref, body=whole)
+    users = await _find_users(target) if user else ""
+    refs = [ref, *([f"table/{users}"] if users else [])]
+    read = await backend.run_operation(READ, ContextReadParams(refs=refs, draft=base))
+    old = _body(read, ref)
+    table = _body(read, f"table/{users}") or {}
+    known = [*_rows(old, users), *(table.get("seed") or [])]
+    is_present = has_row(table, known, user)
+    row = sample_row(table, user) if user and not is_present else None
+    data = {"data": {users: [row]}} if row is not None else {}
+    if old is None:
+        whole: dict[str, Any] = {"endpoint": endpoint, **data, "cases": [case]}
+        changes = [DraftChange(op="put", ref=ref, body=whole)]
     else:
-        whole = {"cases": [case]}
-        path: list[str | int] = ["cases", len(body.get("cases") or [])]
-        change = DraftChange(op="put", ref=ref, path=path, value=case)
-    done = await preview_changes(target.visit, target.project, [change], base)
+        whole = {**data, "cases": [case]}
+        path: list[str | int] = ["cases", len(old.get("cases") or [])]
+        changes = [DraftChange(op="put", ref=ref, path=path, value=case)]
+        if row is not None:
+            changes.insert(0, _add_row(ref, old, users, row))
+    done = await preview_changes(target.visit, target.project, changes, base)
     file = f"tests/{endpoint}.yaml"
-    problems = list_problems(done.diagnostics, file)
-    return SavedTest(file, _yaml(whole), draft, done.plan, done.diff, problems)
+    return SavedTest(
+        file, _yaml(whole), draft, done.plan, done.diff, list_problems(done.diagnostics, file),
+        user_row=_describe_row(user, row, is_present=is_present),
+    )  # fmt: skip
+
+
+def _describe_row(user: str, row: dict[str, Any] | None, *, is_present: bool) -> UserRow:
+    if not user:
+        return ""
+    if is_present:
+        return "present"
+    return "missing" if row is None else "made-up"
+
+
+async def _find_users(target: PlaygroundTarget) -> str:
+    """Return the users table of the release that the request was sent to; empty without one."""
+    slug = target.draft.slug if target.draft is not None else ""
+    outline = (await target.visit.control.outlines.find(target.project, slug)).outline
+    return outline.users if outline is not None else ""
+
+
+def _body(read: ContextReadResult, ref: str) -> dict[str, Any] | None:
+    return next((item.body for item in read.resources if item.ref == ref), None)
+
+
+def _rows(test: dict[str, Any] | None, table: str) -> list[Any]:
+    """Return the rows that a test gives to a table."""
+    data = (test or {}).get("data")
+    rows = data.get(table) if isinstance(data, dict) else None
+    return rows if isinstance(rows, list) else []
+
+
+def _add_row(ref: str, test: dict[str, Any], table: str, row: dict[str, Any]) -> DraftChange:
+    if _rows(test, table):
+        path: list[str | int] = ["data", table, len(_rows(test, table))]
+        return DraftChange(op="put", ref=ref, path=path, value=row)
+    if isinstance(test.get("data"), dict):
+        return DraftChange(op="put", ref=ref, path=["data", table], value=[row])
+    return DraftChange(op="put", ref=ref, path=["data"], value={table: [row]})
 
 
 def _yaml(body: dict[str, Any]) -> str:

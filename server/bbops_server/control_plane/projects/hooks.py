@@ -16,7 +16,7 @@ from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.publish.projects.protocols import HookSource
 
 
-class HookMessage(msgspec.Struct, frozen=True):
+class SentMessage(msgspec.Struct, frozen=True):
     """A message and its last attempt.
 
     `receiver` is shown without its secret parts, and `project` is empty for a ping. `outcome` is
@@ -45,13 +45,13 @@ class ReceiverTest(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 @read("/api/hooks", Permission.MANAGE_HOOKS)
 async def list_messages(
     visit: Here, limit: Annotated[int, QueryParameter(ge=1, le=1_000)] = 50
-) -> list[HookMessage]:
+) -> list[SentMessage]:
     """The last messages to each receiver of webhooks, newest first, without their payloads."""
-    return msgspec.convert(_hooks(visit).messages(limit), list[HookMessage])
+    return msgspec.convert(_hooks(visit).messages(limit), list[SentMessage])
 
 
 @change("/api/hooks/test", Permission.MANAGE_HOOKS, status=200)
-async def test_receivers(visit: Here, data: Annotated[ReceiverTest, Body()]) -> list[HookMessage]:
+async def test_receivers(visit: Here, data: Annotated[ReceiverTest, Body()]) -> list[SentMessage]:
     """Send a signed `ping` to receivers, once, and return their responses."""
     try:
         messages = await _hooks(visit).test(data.receiver)
@@ -59,18 +59,18 @@ async def test_receivers(visit: Here, data: Annotated[ReceiverTest, Body()]) -> 
         raise refuse(error) from None
     receivers = ", ".join(message["receiver"] for message in messages)
     await visit.note("test webhooks", object=receivers)
-    return msgspec.convert(messages, list[HookMessage])
+    return msgspec.convert(messages, list[SentMessage])
 
 
 @change("/api/hooks/{message:str}/resend", Permission.MANAGE_HOOKS, status=200)
-async def resend_message(visit: Here, message: FromPath[str]) -> HookMessage:
+async def resend_message(visit: Here, message: FromPath[str]) -> SentMessage:
     """Send a message again with the same id; the id may be shortened to a unique prefix."""
     try:
         resent = await _hooks(visit).resend(message)
     except BbopsError as error:
         raise refuse(error) from None
     await visit.note("resend webhook", object=f"{resent['receiver']} {resent['id']}")
-    return msgspec.convert(resent, HookMessage)
+    return msgspec.convert(resent, SentMessage)
 
 
 def _hooks(visit: Visit) -> HookSource:

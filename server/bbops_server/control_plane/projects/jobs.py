@@ -237,11 +237,17 @@ async def change_jobs(
     project: VisitedProject, action: Action, job: str = "", *,
     restored: bool = False, from_start: bool = False,
 ) -> ChangedJobs:  # fmt: skip
-    """Change one job, or all jobs, and write the audit log."""
+    """Change one job, or all jobs, and write the audit log.
+
+    Raises:
+        HTTPException: the job does not exist.
+    """
     changed = await project.ask(ChangeJobs, action, job, restored, from_start)
     jobs = job or ("restored" if restored else "all")
     await project.note(f"{action} jobs", f"{jobs}: {changed.count}")
-    return ChangedJobs(changed.count, changed.job)
+    if changed.count or not job or action == "run":
+        return ChangedJobs(changed.count, changed.job)
+    return ChangedJobs(0, changed.job, (await find_story(project, job)).job.state)
 
 
 async def start_task(project: VisitedProject, name: str) -> ChangedJobs:

@@ -68,8 +68,9 @@ class EventStream(Connection):
         await self._sign_in()
         topic, params, verdict = await self._hub.admit(name, self.identity)
         one = Subscription(self, name, topic, params, verdict)
-        last = _LAST(_header(self.identity.scope, b"last-event-id"))
-        is_back = last is not None and topic.history is not None
+        given = _header(self.identity.scope, b"last-event-id")
+        last = _LAST(given)
+        is_back = bool(given) and topic.history is not None
 
         def done(seen: Seen | None) -> None:
             self.one = one

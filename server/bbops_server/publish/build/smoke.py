@@ -11,6 +11,7 @@ from bbops.base.errors import DatabaseError, ServerError
 from bbops.base.host import Host
 from bbops.database.open import Opened, open_database
 from bbops.database.schema.place import Place
+from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.release import Release, link
 from bbops_server.data_plane.live.artifact import read_artifact
 from bbops_server.process.host.clock import SystemClock
@@ -22,8 +23,13 @@ _DUMMY = "x" * 64
 """The value of every env variable except signing keys. The smoke test needs no secrets."""
 
 
-async def try_release(artifact: Path, place: Place) -> dict[str, int]:
+async def try_release(artifact: Path, place: Place, lasting: Lasting) -> dict[str, int]:
     """Return the numbers of prepared statements and matched routes.
+
+    Args:
+        artifact: the file of the release.
+        place: the migrated database.
+        lasting: the functions of the project's last smoke test, which are not linked again.
 
     Raises:
         DatabaseError: a statement does not fit the migrated tables.
@@ -35,7 +41,7 @@ async def try_release(artifact: Path, place: Place) -> dict[str, int]:
     try:
         host = Host(SystemClock(), SystemRandom(), database, JsonLog())
         env = dict.fromkeys(content["env"], _DUMMY) | dict.fromkeys(_keys(content["auth"]))
-        release = link(data, name="smoke", host=host, env=env)
+        release = link(data, name="smoke", host=host, env=env, lasting=lasting)
         statements = await _prepare(release, database)
         for route in content["routes"]:
             _match(release, route)

@@ -21,6 +21,7 @@ from bbops.database.open import throw_away
 from bbops.database.schema.place import Place, read_place
 from bbops.database.schema.row_events import ByTable, Listening
 from bbops.language.resources.table import Table
+from bbops.runtime.linking.lasting import Lasting
 from bbops_server.process.messages.request import DoneAnswer
 from bbops_server.process.messages.service import Handlers
 from bbops_server.process.messages.tables import (
@@ -44,6 +45,9 @@ from bbops_server.publish.holds.approvals import read_approved, record_applied, 
 _BUILDS_KEPT = 2
 """Builds to keep for each project, between a build and its migration."""
 
+_PROJECTS_KEPT = 8
+"""Projects whose linked functions are kept for the next smoke test."""
+
 _AT_ONCE = 4
 """Databases that are migrated in parallel: a project does not wait for another."""
 
@@ -65,6 +69,7 @@ class DatabaseHandlers:
 
     def __init__(self) -> None:
         self._declared: dict[Path, dict[str, DeclaredTables]] = {}
+        self._lasting: dict[Path, Lasting] = {}
         self._threads = ThreadPoolExecutor(_AT_ONCE, "bbops-tables")
         self._looks = ThreadPoolExecutor(_AT_ONCE, "bbops-looks")
 
@@ -79,7 +84,7 @@ class DatabaseHandlers:
             FindRelease: _find_release,
         }
         handlers = {kind: partial(self._in_thread, handler) for kind, handler in in_threads.items()}
-        return {**handlers, RehearseMigration: self._rehearse, TryStatements: _try_statements}
+        return {**handlers, RehearseMigration: self._rehearse, TryStatements: self._try_statements}
 
     def remember(self, state: Path, digest: str, declared: DeclaredTables) -> None:
         """Keep the declared tables of a build for its migration."""
@@ -115,7 +120,7 @@ class DatabaseHandlers:
         if not planned.is_done and not planned.is_first:
             with throw_away(place) as stage:
                 await self._in_thread(rollout.rehearse, stage, planned)
-                await try_release(Path(request.artifact), stage)
+                await self._try_release(request.artifact, stage)
         return Rehearsal(
             is_done=planned.is_done,
             is_behind=planned.is_behind,
@@ -123,6 +128,18 @@ class DatabaseHandlers:
             hidden=[".".join(filter(None, name)) for name in sorted(planned.hidden)],
             listens=planned.listening != Listening(declared.row_events),
         )
+
+    async def _try_statements(self, request: TryStatements) -> TriedStatements:
+        tried = await self._try_release(request.artifact, read_place(request.database))
+        return TriedStatements(**tried)
+
+    async def _try_release(self, artifact: str, place: Place) -> dict[str, int]:
+        path = Path(artifact)
+        lasting = self._lasting.pop(path.parent, None) or Lasting()
+        self._lasting[path.parent] = lasting
+        while len(self._lasting) > _PROJECTS_KEPT:
+            del self._lasting[next(iter(self._lasting))]
+        return await try_release(path, place, lasting)
 
     def _plan(self, request: RehearseMigration | ExpandTables) -> RolloutPlan:
         planned = rollout.plan(read_place(request.database), self._find(request).tables)
@@ -159,12 +176,6 @@ class DatabaseHandlers:
             digest = request.digest[:12]
             raise ServerError(f"release '{digest}' was not built here", hint="build it again")
         return declared
-
-
-async def _try_statements(request: TryStatements) -> TriedStatements:
-    return TriedStatements(
-        **await try_release(Path(request.artifact), read_place(request.database))
-    )
 
 
 def _switch(request: SwitchTables) -> DoneAnswer:

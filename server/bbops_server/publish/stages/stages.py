@@ -10,6 +10,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 from urllib.parse import quote
@@ -149,6 +151,13 @@ def _require_usable(facts: BuiltRelease, env: Mapping[str, str | None], at: Publ
             except FlowError as error:
                 message = f"{place}: {variable}: {error.message}"
                 raise Stalled("SecretUnusable", message, _env_command(variable, at)) from None
+    for place, listed in groupby(facts.signing_secrets, itemgetter(2)):
+        variables = [variable for variable, _, _ in listed]
+        # a key in the file has no variable, and an optional variable may have no value: None
+        values = [env.get(variable) if variable else place for variable in variables]
+        if "" in values and not any(values):
+            message = f"{place}: {variables[0]}: the secret of the webhook is empty"
+            raise Stalled("SecretUnusable", message, _env_command(variables[0], at))
 
 
 def _env_command(variable: str, at: PublishContext) -> str:
