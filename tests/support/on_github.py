@@ -239,4 +239,7 @@ class OnGitLab(OnGitHub):
 
     def is_updated(self) -> bool:
         """Return whether the last request is about an environment."""
-        return any(word in self.forge.paths()[-1] for word in ("/environments/", "/deployments"))
+        paths, named = self.forge.paths(), [each for each in self.world.environments if each.url]
+        sent = [path for path in paths if path.startswith("PUT") and "/environments/" in path]
+        is_last = any(word in paths[-1] for word in ("/environments/", "/deployments"))
+        return is_last and len(sent) >= len(named)
