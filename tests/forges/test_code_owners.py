@@ -45,11 +45,11 @@ def test_last_matching_line_names_the_owners(path: str, owners: tuple[str, ...])
 def test_file_without_an_approving_owner_is_listed() -> None:
     owners = parse_owners(TEXT)
     files = ["README.md", "functions/a.yaml", "tables/free.yaml"]
-    assert owners.find_unowned(files, {"ada": True}) == {
+    assert owners.find_unowned(files, {"ada": {"ada"}}) == {
         "functions/a.yaml": ("acme/backend", "ops@example.com")
     }
-    assert owners.find_unowned(files, {"ada": True, "acme/backend": True}) == {}
-    assert list(owners.find_unowned(files, {"ada": False})) == files[:2]
+    assert owners.find_unowned(files, {"ada": {"ada"}, "acme/backend": {"bob"}}) == {}
+    assert list(owners.find_unowned(files, {"ada": ()})) == files[:2]
 
 
 @pytest.mark.parametrize(

@@ -117,7 +117,6 @@ def test_address_of_the_webhook_and_the_line_of_server_yaml_are_named_where_they
     ("words", "message"),
     [(("connect", "blog"), "'server.yaml' has no project 'blog'"),
      (("connect", "shop"), "connect shop --kind KIND': github, gitea, forgejo, gitlab"),
-     (("connect", "shop", "--kind", "gitlab"), "'gitlab' has no client yet"),
      (("connect", "shop", "--kind", "gitlab", "--app"), "'gitlab' has no Apps"),
      (("status", "shop"), "'bbops forge connect shop' makes one"),
      (("status", "--file", "other.yaml"), "there is no 'other.yaml' here"),

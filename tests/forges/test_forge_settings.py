@@ -32,10 +32,10 @@ def test_forge_is_named_beside_a_local_mirror() -> None:
     assert read(named, "./mirror.git") == ["https://git.acme.test acme/shop"]
 
 
-def test_token_for_a_forge_without_a_client_is_rejected() -> None:
-    (message,) = read("{ kind: gitlab, tokenEnv: TOKEN }")
-    assert message == "'gitlab' has no client yet (give 'webhookSecretEnv' alone)"
-    assert read("{ kind: gitlab, webhookSecretEnv: SECRET }") == ["https://github.com acme/shop"]
+def test_project_of_gitlab_is_in_any_number_of_groups() -> None:
+    for address in ("https://gitlab.com/acme/backend/shop.git", "git@gitlab.com:acme/backend/shop"):
+        found = read("{ kind: gitlab, tokenEnv: TOKEN }", address)
+        assert found == ["https://gitlab.com acme/backend/shop"]
 
 
 @pytest.mark.parametrize("kind", ["gitea", "forgejo"])

@@ -60,6 +60,11 @@ def test_approval_of_another_head_names_both_heads() -> None:
     ]
 
 
+def test_approval_of_an_unknown_commit_names_its_doubt() -> None:
+    doubtful = PullReview("bob", "approved", "", AT, doubt="does not count: its time is unknown")
+    assert obstacles(doubtful)[1] == "the approval of bob does not count: its time is unknown"
+
+
 @pytest.mark.parametrize(
     ("who", "why"),
     [

@@ -1,4 +1,4 @@
-"""Agents whose project is on GitHub: drafts are pushed there, and proposed and merged there."""
+"""Agents whose project is on a forge: drafts are pushed there, and proposed and merged there."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 
 from tests.support.agents_at_server import House
+from tests.support.forge_world.api_server import ApiServer
 from tests.support.github.server import GitHubServer
 from tests.support.github.world import push
+from tests.support.gitlab.server import GitLabServer
 from tests.support.on_github import FILE, TOKEN
 from tests.support.patience import wait_for
 from tests.support.served import git
@@ -26,11 +28,10 @@ MERGING = {"project.yaml": FILES["project.yaml"] + "review: { agents: merge }\n"
 class Shop(House):
     """A server within this process; `github` is the other side."""
 
-    def __init__(self, folder: Path, github: GitHubServer) -> None:
+    def __init__(self, folder: Path, github: ApiServer, kind: str) -> None:
         self.github = github
-        super().__init__(
-            folder, FILE.format(url=github.clone_url(), forge=github.url, credential=TOKEN)
-        )
+        text = FILE.format(url=github.clone_url(), forge=github.url, credential=TOKEN)
+        super().__init__(folder, text.replace("kind: github", f"kind: {kind}"))
 
     def tip(self, branch: str) -> str:
         """Return the commit of a branch on GitHub; empty without it."""
@@ -50,15 +51,29 @@ def says(number: int) -> dict[str, Any]:
 
 
 @pytest.fixture
+def kind(request: pytest.FixtureRequest) -> str:
+    """The kind of forge."""
+    return str(getattr(request, "param", "github"))
+
+
+EACH_KIND = pytest.mark.parametrize(
+    "kind", ["github", pytest.param("gitlab", marks=pytest.mark.long)], indirect=True
+)
+SERVERS = {"github": GitHubServer, "gitlab": GitLabServer}
+BLOCKED = {"github": "approving review", "gitlab": "merge status is 'not approved'"}
+"""The reason of a forge against a merge without an approval."""
+
+
+@pytest.fixture
 def shop(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest, kind: str
 ) -> Iterator[Shop]:
-    """A server whose project is on GitHub; its parameter are files of the project."""
-    with GitHubServer(tmp_path / "github") as github:
+    """A server whose project is on a forge; its parameter are files of the project."""
+    with SERVERS[kind](tmp_path / "github", "acme/shop") as github:
         push(github.world.repo, "main", {**FILES, **getattr(request, "param", {})})
         monkeypatch.setenv("SHOP_FORGE_TOKEN", github.world.add_token("bbops-bot"))
         (tmp_path / "server").mkdir()
-        with Shop(tmp_path / "server", github) as shop:
+        with Shop(tmp_path / "server", github, kind) as shop:
             yield shop
 
 
@@ -73,6 +88,7 @@ def test_a_change_is_pushed_with_its_user_as_the_author(shop: Shop) -> None:
     assert shop.tip("agent/two") == second
 
 
+@EACH_KIND
 def test_the_bot_opens_the_pull_request_once_and_names_the_user(shop: Shop) -> None:
     shop.commit("agent/two", 2)
     opened = shop.agent().call("apply_pull_request", draft="agent/two", **TITLE)
@@ -127,8 +143,9 @@ def test_a_person_merges_unless_the_project_lets_agents(shop: Shop) -> None:
 
 
 @pytest.mark.long
+@EACH_KIND
 @pytest.mark.parametrize("shop", [MERGING], indirect=True)
-def test_the_rules_of_the_forge_hold_for_agents(shop: Shop) -> None:
+def test_the_rules_of_the_forge_hold_for_agents(shop: Shop, kind: str) -> None:
     rules = shop.github.world.repo.rules
     rules.approvals = 1
     shop.commit("agent/two", 2)
@@ -137,7 +154,7 @@ def test_the_rules_of_the_forge_hold_for_agents(shop: Shop) -> None:
     maintainer = shop.agent("maintainer")
     outcome = maintainer.call("publish_request", **asked)
     assert outcome["state"] == "waiting"
-    assert "approving review" in outcome["waitingFor"][0]
+    assert BLOCKED[kind] in outcome["waitingFor"][0]
     assert shop.agent().call("publish_request", **asked)["state"] == "waiting"
     shop.github.world.repo.roles["bob"] = "write"
     shop.github.world.review(opened["number"], "bob")

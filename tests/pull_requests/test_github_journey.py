@@ -7,12 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.on_github import APP, BROKEN, OnGitea, OnGitHub
+from tests.support.on_github import APP, BROKEN, OnGitea, OnGitHub, OnGitLab
 from tests.support.patience import wait_for
 from tests.support.small_project import hello
 
 
-@pytest.fixture(params=[OnGitHub, pytest.param(OnGitea, marks=pytest.mark.long)])
+@pytest.fixture(params=[
+    OnGitHub, *(pytest.param(forge, marks=pytest.mark.long) for forge in (OnGitea, OnGitLab)),
+])  # fmt: skip
 def shop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[OnGitHub]:
     """A server whose project is on a forge."""
     server: OnGitHub = request.param(tmp_path)

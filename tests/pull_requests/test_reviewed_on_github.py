@@ -7,23 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.on_github import REVIEWED, OnGitea, OnGitHub
+from tests.support.on_github import REVIEWED, OnGitea, OnGitHub, OnGitLab
 from tests.support.patience import wait_for
 from tests.support.small_project import hello
 
 
-@pytest.fixture(params=[OnGitHub, pytest.param(OnGitea, marks=pytest.mark.long)])
+@pytest.fixture(params=[
+    OnGitHub, *(pytest.param(forge, marks=pytest.mark.long) for forge in (OnGitea, OnGitLab)),
+])  # fmt: skip
 def shop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[OnGitHub]:
     """A server whose live project demands a review on its forge."""
     server: OnGitHub = request.param(tmp_path, files=REVIEWED)
     yield server
     server.stop()
-
-
-def until_held(shop: OnGitHub, text: str) -> None:
-    """Wait until the newest commit is held for a reason with this text."""
-    wait_for(lambda: text in str(shop.told("shop")["conditions"]))
-    assert shop.version() == 1
 
 
 @pytest.mark.parametrize("method", [
@@ -40,6 +36,7 @@ def test_an_approved_pull_request_goes_live_by_each_way_to_merge(
 
 
 @pytest.mark.long
+@pytest.mark.parametrize("shop", [OnGitHub, OnGitea], indirect=True)
 def test_rebase_of_several_commits_goes_live(shop: OnGitHub) -> None:
     pull = shop.propose("two", hello(5))
     shop.push("two", hello(2))
@@ -52,7 +49,7 @@ def test_rebase_of_several_commits_goes_live(shop: OnGitHub) -> None:
 
 def test_a_push_past_the_rules_is_held(shop: OnGitHub) -> None:
     shop.push("main", hello(2))
-    until_held(shop, "ReviewMissing")
+    shop.until_held("ReviewMissing")
 
 
 @pytest.mark.long
@@ -63,7 +60,7 @@ def test_a_head_that_changed_after_its_approval_is_held_until_it_is_approved(
     shop.world.review(pull.number, "bob")
     shop.push("two", hello(2))
     shop.world.merge(pull.number, "ada")
-    until_held(shop, "ReviewMissing")
+    shop.until_held("ReviewMissing")
     shop.world.review(pull.number, "bob")
     shop.until_live(2)
 
@@ -73,7 +70,7 @@ def test_the_approval_of_a_stranger_does_not_count(shop: OnGitHub) -> None:
     shop.world.repo.roles["mallory"] = "read"
     shop.world.review(pull.number, "mallory")
     shop.world.merge(pull.number, "ada")
-    until_held(shop, "ReviewMissing")
+    shop.until_held("ReviewMissing")
 
 
 @pytest.mark.long
@@ -84,7 +81,7 @@ def test_an_outage_of_the_forge_holds_and_then_goes_on(shop: OnGitHub) -> None:
     fault = shop.forge.faults.add("GET", "/commits/", status=503, times=1_000)
     shop.world.merge(pull.number, "ada")
     wait_for(lambda: fault.times < 1_000)
-    until_held(shop, "Forge")
+    shop.until_held("Forge")
     shop.forge.faults.clear()
     shop.push("other", hello(9))  # its webhook ends the pause
     shop.until_live(2)

@@ -1,4 +1,4 @@
-"""A server whose project is on the stand-in for GitHub or Gitea, with its webhook."""
+"""A server whose project is on the stand-in for a forge, with its webhook."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from tests.support.github.connected import APP_ID, KEY_ENV, install_app
 from tests.support.github.facts import Hook, Pull, Repo
 from tests.support.github.server import GitHubServer
 from tests.support.github.world import push
+from tests.support.gitlab.server import GitLabServer
+from tests.support.gitlab.world import GitLabWorld
 from tests.support.patience import wait_for
 from tests.support.several import Several
 from tests.support.small_project import FILES
@@ -46,10 +48,13 @@ class OnGitHub(Several):
 
     Attributes:
         role: the role of the server's user.
+        has_deployments: whether the forge has deployments.
+        hook_events: the events of the webhook.
+        edits: the method of changes.
         forged: headers of a webhook with a wrong signature.
     """
 
-    role, has_deployments = "write", True
+    role, has_deployments, hook_events, edits = "write", True, EVENTS, "PATCH"
     forged = {"x-github-event": "push", "x-hub-signature-256": f"sha256={'0' * 64}"}
 
     def __init__(
@@ -83,7 +88,7 @@ class OnGitHub(Several):
         env = {"SHOP_FORGE_TOKEN": self.token, "SHOP_WEBHOOK_SECRET": SECRET, **self.app}
         super().__init__(self.folder, text, "--poll", self.poll_seconds, env=env)
         url = f"{self.serving['control_url']}/hooks/shop"
-        self.world.webhooks.hooks[:] = [Hook(self.world.new_id(), url, SECRET, EVENTS)]
+        self.world.webhooks.hooks[:] = [Hook(self.world.new_id(), url, SECRET, self.hook_events)]
 
     def crash(self) -> None:
         """Kill the server as the kernel would, and start it again."""
@@ -162,6 +167,19 @@ class OnGitHub(Several):
         """Wait until the live API answers a version."""
         wait_for(lambda: self.version() == version)
 
+    def until_held(self, text: str) -> None:
+        """Wait until the newest commit is held for a reason with this text."""
+        wait_for(lambda: text in str(self.told("shop")["conditions"]))
+        assert self.version() == 1
+
+    def shows_statuses(self, pull: Pull) -> bool:
+        """Return whether the forge shows statuses of a pull request's head."""
+        return bool(pull)
+
+    def is_updated(self) -> bool:
+        """Return whether the last request may be the last one of an update."""
+        return self.forge.paths()[-1].endswith("/statuses")
+
 
 class OnGitea(OnGitHub):
     """A server of one project on Gitea, which has no deployments."""
@@ -189,3 +207,39 @@ class OnGitea(OnGitHub):
     def until_in_production(self, commit: str) -> None:
         """Wait until a commit is live."""
         wait_for(lambda: self.told("shop")["applied_revision"].endswith(commit))
+
+
+class OnGitLab(OnGitHub):
+    """A server of one project on GitLab, in a group of a group."""
+
+    hook_events, edits = EVENTS[:-1], "PUT"  # no event of a new name
+    forged = {"x-gitlab-event": "Push Hook", "x-gitlab-token": "guess"}
+    world: GitLabWorld
+
+    def open_forge(self, folder: Path) -> ApiServer:
+        """Start the forge."""
+        return GitLabServer(folder / "gitlab")
+
+    def settings(self, credential: str) -> str:
+        """Return the text of server.yaml."""
+        text = super().settings(credential).replace("kind: github", "kind: gitlab")
+        return text.replace("repository: acme/shop", "repository: acme/backend/shop")
+
+    def deployed(self, environment: str) -> dict[str, str]:
+        """Return the state of each commit of an environment; a success if it has an address."""
+        shown = {each.name: each for each in self.world.environments if each.url}
+        if environment not in shown:
+            return {}
+        state = "inactive" if shown[environment].is_stopped else "success"
+        return dict.fromkeys(super().deployed(environment), state)
+
+    def shows_statuses(self, pull: Pull) -> bool:
+        """Return whether the head is on a branch of the project."""
+        return pull.home is None
+
+    def is_updated(self) -> bool:
+        """Return whether the last request is about an environment."""
+        paths, named = self.forge.paths(), [each for each in self.world.environments if each.url]
+        sent = [path for path in paths if path.startswith("PUT") and "/environments/" in path]
+        is_last = any(word in paths[-1] for word in ("/environments/", "/deployments"))
+        return is_last and len(sent) >= len(named)

@@ -45,7 +45,7 @@ class ForgeProject:
     egress: tuple[str, ...]
 
     def open(self, secrets: Secrets) -> HostedForge:
-        """Return the client. Raises: ForgeError: the forge has none, or no credential."""
+        """Return the client. Raises: ForgeError: the forge has no credential."""
         from bbops_server.forges.opening import open_forge  # noqa: PLC0415 - after --help
         from bbops_server.process.host.egress import EgressPolicy  # noqa: PLC0415
 

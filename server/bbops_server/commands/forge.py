@@ -48,7 +48,7 @@ as_json_option = click.option("--json", "as_json", is_flag=True, help="Print JSO
 @examples("bbops forge connect shop", "bbops forge status")
 @click.group("forge", cls=CommandGroup)
 def command() -> None:
-    """Connect projects to GitHub, Gitea or Forgejo, and show what works there.
+    """Connect projects to GitHub, Gitea, Forgejo or GitLab, and show what works there.
 
     Works on the server's own machine, in the folder of server.yaml. Secrets are stored encrypted in
     the server's state folder.

@@ -71,10 +71,19 @@ def _texts(value: Any) -> Iterator[str]:
     if not isinstance(value, dict):
         return
     for name in ("message", "error", "error_description"):
-        if isinstance(text := value.get(name), str):
-            yield text
+        yield from _flatten(value.get(name))
     details = value.get("errors")
     yield from _details(details if isinstance(details, list) else ())
+
+
+def _flatten(value: Any) -> Iterator[str]:
+    """Yield a text, the texts of a list, or the keys of an object with their texts."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        yield from (text for text in value if isinstance(text, str))
+    elif isinstance(value, dict):
+        yield from (f"{key} {text}" for key in value for text in _flatten(value[key]))
 
 
 def _details(details: Iterable[Any]) -> Iterator[str]:

@@ -25,8 +25,8 @@ from bbops_server.forges.values import (
     StatusReport,
 )
 
-Capability = Literal["annotations", "deployments", "releases", "teams"]
-"""An ability that some forges or credentials lack."""
+Capability = Literal["annotations", "deployments", "releases", "sections", "teams"]
+"""An ability that some forges or credentials lack; `sections` are those of CODEOWNERS."""
 
 
 class ForgeError(BbopsError):
@@ -76,11 +76,6 @@ class HostedForge(Protocol):
     capabilities: frozenset[Capability]
     pull_ref: str
     """The ref of a pull request's head in git, with `{number}`."""
-
-    @property
-    def requests_left(self) -> int | None:
-        """The number of requests that the forge still accepts in its window; None if unknown."""
-        ...
 
     @property
     def budget(self) -> RequestBudget:

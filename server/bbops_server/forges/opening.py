@@ -33,12 +33,8 @@ def open_forge(binding: ForgeBinding, secrets: Secrets, egress: EgressPolicy) ->
         egress: the rules for connections.
 
     Raises:
-        ForgeError: its kind has no client yet, the binding has no credential, or it would be sent
-            without https.
+        ForgeError: the binding has no credential, or it would be sent without https.
     """
-    open_client = find_clients().get(binding.kind)
-    if open_client is None:
-        raise ForgeError(f"'{binding.kind}' has no client yet", hint="use its webhook alone")
     if not binding.has_api:
         raise ForgeError(
             f"the forge of '{binding.project}' has no credential",
@@ -50,12 +46,12 @@ def open_forge(binding: ForgeBinding, secrets: Secrets, egress: EgressPolicy) ->
             f"a credential is not sent to '{binding.url}' without https",
             hint="set 'url' of 'forge' to the https address",
         )
-    return open_client(binding, secrets, egress)
+    return find_clients()[binding.kind](binding, secrets, egress)
 
 
 @cache
 def find_clients() -> dict[ForgeKind, OpenClient]:
-    """Return the client of each kind of forge that has one."""
+    """Return the client of each kind of forge."""
     return {
         kind: cast("OpenClient", module.open_client)
         for _, module in members(__package__)

@@ -62,12 +62,18 @@ class NewPullRequest:
 
 @dataclass(frozen=True, slots=True)
 class PullReview:
-    """A review; `head` is the commit that was reviewed."""
+    """A review.
+
+    Attributes:
+        head: the commit that was reviewed; empty if it is not known.
+        doubt: why an approval without a known commit does not count, after "the approval of …".
+    """
 
     who: str
     verdict: ForgeVerdict
     head: str
     at: datetime
+    doubt: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,12 +45,12 @@ def is_ancestor(path: Path, commit: str, tip: str) -> bool:
     return subprocess.run(command, cwd=path, capture_output=True, check=False).returncode == 0
 
 
-def set_head(repo: Repo, pull: Pull, commit: str) -> None:
-    """Set the ref of a pull request's head, with the objects of its fork."""
+def set_head(repo: Repo, pull: Pull, commit: str, folder: str = "pull") -> None:
+    """Set the ref of a pull request's head, below a folder of refs, with its fork's objects."""
     home = pull.home or repo
     if home.path != repo.path:
         git(repo.path, "fetch", "-q", str(home.path), commit)
-    git(repo.path, "update-ref", f"refs/pull/{pull.number}/head", commit)
+    git(repo.path, "update-ref", f"refs/{folder}/{pull.number}/head", commit)
 
 
 def new_commits(path: Path, base: str, tip: str) -> list[str]:

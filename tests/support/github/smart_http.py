@@ -14,8 +14,8 @@ from tests.support.github.world import GitHubWorld
 def serve_git(handler: BaseHTTPRequestHandler, world: GitHubWorld) -> None:
     """Answer a request of a git client: reads for everybody, pushes with a token."""
     parts = urlsplit(handler.path)
-    owner, name, rest = [*parts.path.lstrip("/").split("/", 2), "", ""][:3]
-    repo = world.find_repo(f"{owner}/{name.removesuffix('.git')}")
+    name, _, rest = parts.path.lstrip("/").partition(".git/")
+    repo = world.find_repo(name)
     if repo is None:
         handler.send_error(404)
         return

@@ -182,7 +182,7 @@ class GitHubWorld:
             len(self.pulls) + 1, title, body, author, home, branch, target, head, base, is_draft
         )
         self.pulls.append(pull)
-        bare.set_head(self.repo, pull, head)
+        self._set_head(pull)
         self._emit_pull(pull, "opened")
         return pull
 
@@ -224,7 +224,7 @@ class GitHubWorld:
             self._require(pull, rules)
         with self.lock:  # else a request meanwhile takes it for a push
             try:
-                pull.brought = bare.merge(self.repo, pull, method)
+                pull.brought = self._bring(pull, method)
             except subprocess.CalledProcessError:
                 raise Refused(405, "Pull Request is not mergeable") from None
             self._close_as_merged(pull, who, pull.brought[-1])
@@ -286,13 +286,21 @@ class GitHubWorld:
             self.close(pull.number)
         elif head != pull.head:
             pull.head = head
-            bare.set_head(self.repo, pull, head)
+            self._set_head(pull)
             if self.repo.rules.dismisses_stale:
                 self.dismiss(pull.number)
             self._emit_pull(pull, "synchronize")
         if head and tip and bare.is_ancestor(self.repo.path, head, tip):
             pull.brought = bare.new_commits(self.repo.path, pull.base, tip)
             self._close_as_merged(pull, "web-flow", head)
+
+    def _set_head(self, pull: Pull) -> None:
+        """Set the ref of a pull request's head."""
+        bare.set_head(self.repo, pull, pull.head)
+
+    def _bring(self, pull: Pull, method: str) -> Sequence[str]:
+        """Merge by git; return the new commits. Raises: CalledProcessError: they conflict."""
+        return bare.merge(self.repo, pull, method)
 
     def dismiss(self, number: int) -> None:
         """Dismiss the approvals of a pull request."""

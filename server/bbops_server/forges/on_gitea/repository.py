@@ -65,11 +65,6 @@ class GiteaRepository:
         return self.api.requests
 
     @property
-    def requests_left(self) -> int | None:
-        """The number of requests that the forge still accepts; None without a limit."""
-        return self.api.limits.left
-
-    @property
     def budget(self) -> RequestBudget:
         """The requests that are left; unknown without a limit."""
         return self.api.limits.budget()

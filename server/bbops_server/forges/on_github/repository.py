@@ -62,11 +62,6 @@ class GitHubRepository:
         return self.api.requests + (self.app.requests if self.app else 0)
 
     @property
-    def requests_left(self) -> int | None:
-        """The number of requests that GitHub still accepts this hour; None before the first."""
-        return self.api.limits.left
-
-    @property
     def budget(self) -> RequestBudget:
         """The requests that are left; unknown without a limit."""
         return self.api.limits.budget()

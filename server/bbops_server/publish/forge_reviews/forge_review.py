@@ -16,7 +16,8 @@ from bbops_server.process.messages.reviews import (
     ReadMerge,
 )
 from bbops_server.publish.forge_reviews.coverage import MergedPull, find_coverage
-from bbops_server.publish.forge_reviews.owners import OWNER_FILES, parse_owners
+from bbops_server.publish.forge_reviews.gitlab_owners import GITLAB_OWNERS
+from bbops_server.publish.forge_reviews.owners import GITHUB_OWNERS, CodeOwners
 from bbops_server.publish.forge_reviews.rules import (
     MAX_VOICES,
     PullVoices,
@@ -129,16 +130,14 @@ class ForgeReview:
         )
         if not demands.needs_owners:
             return list(find_obstacles(demands, voices, checks, {}))
-        request = ReadFirstFile(self._repository, self._live, list(OWNER_FILES))
-        text = (await self._build.ask(request, timeout_seconds=READ_SECONDS)).text
-        owners = parse_owners(text or "")
+        owners = await self._read_owners()
         if owners.unsupported:
             lines = ", ".join(map(str, owners.unsupported[:5]))
             return [f"CODEOWNERS has unsupported syntax in lines {lines}"]
         if content.files is None:
             return ["it changes too many files to find their owners"]
         named = {owner for file in content.files for owner in owners.owners_of(file)}
-        approved = await self._find_approving(named, voices.approved)
+        approved = await self._find_approving(named, voices.approved, owners.approvals)
         unowned = owners.find_unowned(content.files, approved)
         return list(find_obstacles(demands, voices, checks, unowned))
 
@@ -152,18 +151,31 @@ class ForgeReview:
         writers = {who for who in asked if await self._forge.may_write(who)}
         return voices.of_writers({*writers, *voices.refused[MAX_VOICES:]})
 
+    async def _read_owners(self) -> CodeOwners:
+        """Return the owners of files by the live commit."""
+        syntax = GITLAB_OWNERS if "sections" in self._forge.capabilities else GITHUB_OWNERS
+        request = ReadFirstFile(self._repository, self._live, list(syntax.files))
+        text = (await self._build.ask(request, timeout_seconds=READ_SECONDS)).text
+        return syntax.parse(text or "")
+
     async def _find_approving(
-        self, owners: set[str], approved: Sequence[str]
-    ) -> Mapping[str, bool]:
-        """Return for each owner whether they, or a member of the team, have approved."""
+        self, owners: set[str], approved: Sequence[str], most: int
+    ) -> Mapping[str, set[str]]:
+        """Return for each owner who has approved: they, or members of the team, at most `most`."""
         logins = {who.lower() for who in approved}
-        teams = sorted(owner for owner in owners if "/" in owner)
-        found = {owner: owner in logins for owner in owners}
+        found = {owner: {owner} & logins for owner in owners}
         if "teams" not in self._forge.capabilities:
             return found
-        for team in teams[:MAX_TEAMS]:
+        for team in self._list_teams(owners - logins)[:MAX_TEAMS]:
             for who in approved:
                 if await self._forge.is_team_member(team, who):
-                    found[team] = True
-                    break
+                    found[team].add(who.lower())
+                    if len(found[team]) >= most:
+                        break
         return found
+
+    def _list_teams(self, owners: set[str]) -> list[str]:
+        """Return the owners that are teams, or may be one: a group of GitLab needs no slash."""
+        may_be_short = "sections" in self._forge.capabilities
+        teams = (owner for owner in owners if "/" in owner or may_be_short)
+        return sorted(team for team in teams if "@" not in team)

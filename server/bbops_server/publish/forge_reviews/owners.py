@@ -7,14 +7,11 @@ Source: docs.github.com, "About code owners".
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, Protocol
 
 from pathspec import PathSpec
-
-OWNER_FILES: Final = (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS")
-"""The places of the file; the first one counts."""
 
 _UNSUPPORTED: Final = re.compile(r"[!^]|\\#|.*(?<!\\)[\[\]]").match
 """Patterns that GitHub does not accept, and the sections of other forges."""
@@ -22,12 +19,27 @@ _UNSUPPORTED: Final = re.compile(r"[!^]|\\#|.*(?<!\\)[\[\]]").match
 _WORD: Final = re.compile(r"(?:\\.|[^\s\\])+")
 
 
+class FilePattern(Protocol):
+    """A pattern of paths."""
+
+    def match_file(self, path: str, /) -> bool:
+        """Return whether a path of the repository matches."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class OwnerRule:
-    """A line of the file: a pattern and its owners, without `@`, in lower case."""
+    """A line of the file.
 
-    pattern: PathSpec[Any]
+    Attributes:
+        pattern: its pattern.
+        owners: its owners, without `@`, in lower case.
+        approvals: the number of owners who must approve.
+    """
+
+    pattern: FilePattern
     owners: tuple[str, ...]
+    approvals: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,32 +47,57 @@ class CodeOwners:
     """The owners of a repository's files.
 
     Attributes:
-        rules: the lines, in their order.
+        sections: the lines of each section, in their order; of each, the last match counts.
         unsupported: the numbers of lines that have another syntax.
     """
 
-    rules: tuple[OwnerRule, ...] = ()
+    sections: tuple[tuple[OwnerRule, ...], ...] = ()
     unsupported: tuple[int, ...] = ()
+
+    @property
+    def approvals(self) -> int:
+        """The largest number of owners that a line demands; 1 without lines."""
+        return max((rule.approvals for rules in self.sections for rule in rules), default=1)
 
     def owners_of(self, path: str) -> tuple[str, ...]:
         """Return the owners of a file: logins, teams such as `acme/backend`, e-mail addresses."""
-        matching = (rule for rule in reversed(self.rules) if rule.pattern.match_file(path))
-        return next((rule.owners for rule in matching), ())
+        named = (owner for rule in self._rules_of(path) for owner in rule.owners)
+        return tuple(dict.fromkeys(named))
 
     def find_unowned(
-        self, files: Sequence[str], approved: Mapping[str, bool]
+        self, files: Sequence[str], approved: Mapping[str, Collection[str]]
     ) -> Mapping[str, tuple[str, ...]]:
-        """Return the files with owners of which none has approved.
+        """Return the files with owners of which too few have approved.
 
         Args:
             files: the changed files.
-            approved: by owner, whether they have approved.
+            approved: by owner, the logins of those who have approved.
+
+        Returns:
+            By file, the owners whose approval is missing.
         """
-        owned = {file: self.owners_of(file) for file in files}
-        return {
-            file: owners for file, owners in owned.items()
-            if owners and not any(approved.get(owner) for owner in owners)
+        missing = {
+            file: tuple(
+                owner for rule in self._rules_of(file) if _lacks(rule, approved)
+                for owner in _name_owners(rule)
+            ) for file in files
         }  # fmt: skip
+        return {file: owners for file, owners in missing.items() if owners}
+
+    def _rules_of(self, path: str) -> Iterator[OwnerRule]:
+        """Yield the rule of each section for a file."""
+        for rules in self.sections:
+            matching = (rule for rule in reversed(rules) if rule.pattern.match_file(path))
+            if (rule := next(matching, None)) is not None:
+                yield rule
+
+
+@dataclass(frozen=True, slots=True)
+class OwnerSyntax:
+    """The places of CODEOWNERS, of which the first one counts, and its reader."""
+
+    files: tuple[str, ...]
+    parse: Callable[[str], CodeOwners]
 
 
 def parse_owners(text: str) -> CodeOwners:
@@ -76,4 +113,21 @@ def parse_owners(text: str) -> CodeOwners:
         comment = next((at for at, word in enumerate(words) if word.startswith("#")), len(words))
         owners = tuple(word.removeprefix("@").lower() for word in words[:comment])
         rules.append(OwnerRule(PathSpec.from_lines("gitignore", [pattern]), owners))
-    return CodeOwners(tuple(rules), tuple(unsupported))
+    return CodeOwners((tuple(rules),), tuple(unsupported))
+
+
+GITHUB_OWNERS: Final = OwnerSyntax(
+    (".github/CODEOWNERS", "CODEOWNERS", "docs/CODEOWNERS"), parse_owners
+)
+
+
+def _lacks(rule: OwnerRule, approved: Mapping[str, Collection[str]]) -> bool:
+    """Return whether too few of a rule's owners have approved; a rule without owners lacks none."""
+    found = {login for owner in rule.owners for login in approved.get(owner, ())}
+    return bool(rule.owners) and len(found) < rule.approvals
+
+
+def _name_owners(rule: OwnerRule) -> tuple[str, ...]:
+    """Return the owners of a rule for a message, the last one with the number of approvals."""
+    *others, last = rule.owners
+    return (*others, last if rule.approvals < 2 else f"{last} ({rule.approvals} approvals)")

@@ -137,6 +137,8 @@ def list_voices(
 def _why_discounted(review: PullReview, pull: PullRequest, excluded: Mapping[str, str]) -> str:
     if why := excluded.get(review.who.lower()):
         return why
+    if review.doubt:
+        return review.doubt
     if review.head != pull.head:
         old, new = review.head[:_SHOWN], pull.head[:_SHOWN]
         return f"was of {old}, and {new} was merged"

@@ -20,7 +20,6 @@ PUBLIC: Final[dict[ForgeKind, str]] = {
 
 _PATH: Final = re.compile(r"[\w.-]+(?:/[\w.-]+)+").fullmatch
 _SSH: Final = re.compile(r"(?:[\w.+-]+@)?([\w.-]+):(?!//)(.+)").fullmatch
-_WITHOUT_CLIENT: Final = frozenset[ForgeKind]({"gitlab"})
 Variable = Annotated[str, StringConstraints(pattern=r"^[A-Z_][A-Z0-9_]*$")]
 
 
@@ -53,8 +52,6 @@ class WrittenForge(Model):
     @model_validator(mode="after")
     def _check_credentials(self) -> Self:
         """Accept one credential, and Apps of GitHub only."""
-        if self.token_env is not None and self.kind in _WITHOUT_CLIENT:
-            raise wrong_value(f"'{self.kind}' has no client yet", "give 'webhookSecretEnv' alone")
         if self.app is not None and self.kind != "github":
             raise wrong_value(f"'{self.kind}' has no Apps", "give an access token by 'tokenEnv'")
         if self.app is not None and self.token_env is not None:

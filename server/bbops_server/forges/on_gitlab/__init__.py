@@ -1,0 +1,1 @@
+"""The operations of GitLab, in parts."""

@@ -1,0 +1,63 @@
+"""Approvals of GitLab at their heads, and texts without commands. Pure."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pytest
+
+from bbops_server.forges.on_gitlab.approvals import find_times, list_verdicts
+from bbops_server.forges.on_gitlab.environments import name_environment
+from bbops_server.forges.on_gitlab.quick_actions import disarm
+from bbops_server.forges.on_gitlab.shapes import (
+    GitLabApproval,
+    GitLabNote,
+    GitLabUser,
+    GitLabVersion,
+)
+
+VERSIONS = [GitLabVersion("b" * 40, datetime(2026, 1, 1, 12, 0, 2, tzinfo=UTC)),
+            GitLabVersion("a" * 40, datetime(2026, 1, 1, 12, 0, 0, tzinfo=UTC))]  # fmt: skip
+BOB = GitLabUser("bob", 7)
+
+
+def at(second: int) -> datetime:
+    return datetime(2026, 1, 1, 12, 0, second, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(("second", "head"), [(1, "a" * 40), (2, "a" * 40), (3, "b" * 40)])
+def test_approval_at_the_time_of_a_push_is_of_the_head_before(second: int, head: str) -> None:
+    (review,) = list_verdicts([GitLabApproval(BOB, at(second))], [], VERSIONS, {})
+    assert (review.head, review.doubt) == (head, "")
+
+
+@pytest.mark.parametrize("time", [None, at(0)])
+def test_approval_without_a_known_head_says_what_helps(time: datetime | None) -> None:
+    (review,) = list_verdicts([GitLabApproval(BOB, time)], [], VERSIONS, {})
+    assert review.head == ""
+    assert "revoke it and approve again" in review.doubt
+
+
+def test_only_events_of_the_forge_tell_the_time_of_an_approval() -> None:
+    text = "approved this merge request"
+    notes = [
+        GitLabNote(4, text, BOB, system=False, created_at=at(9)),
+        GitLabNote(3, text, BOB, system=True, created_at=at(3)),
+        GitLabNote(2, "un" + text, BOB, system=True, created_at=at(5)),
+        GitLabNote(1, text, BOB, system=True, created_at=at(1)),
+    ]
+    assert find_times(notes) == {"bob": at(3)}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("/merge", "\\/merge"), ("a\r/close\r\n\t/approve", "a\n\\/close\n\t\\/approve"),
+     ("a /merge", "a /merge"), ("```\n/x\n```", "```\n\\/x\n```"), ("", "")],
+)  # fmt: skip
+def test_line_with_a_command_is_shown_only(text: str, expected: str) -> None:
+    assert disarm(text) == expected
+
+
+def test_environment_loses_characters_that_gitlab_refuses() -> None:
+    assert name_environment("preview/7 (shop)") == "preview/7 shop"
+    assert len(name_environment("x" * 300)) == 255
