@@ -120,7 +120,7 @@ def test_a_message_goes_where_the_settings_say_and_no_further(
     receiver.answers = 307
     (done,) = asyncio.run(outbox.test(""))
     assert (done["outcome"], done["error"]) == (
-        "dropped", "it redirects, and redirects are not followed here"
+        "dropped", "it redirects with 307, and redirects are not followed here"
     )  # fmt: skip
     assert len(receiver.tried) == 1
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import ServerError
-from bbops_server.process.webhooks.message import HookMessage, read_secret, sign
+from bbops_server.process.webhooks.message import HookMessage, make_request, read_secret
 from bbops_server.process.webhooks.queue import MAX_WAITING, MessageQueue
 from tests.support.patience import wait_for
 from tests.support.pushing import BAD
@@ -89,7 +89,8 @@ def test_a_signature_is_that_of_the_specification() -> None:
     key = read_secret("whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw")
     body = '{"test": 2432232314}'
     message = HookMessage("msg_p5jXN8AQM9LWM0D4loKWxJek", body, datetime.now(UTC))
-    headers = sign(message, datetime.fromtimestamp(1614265330, UTC), key)
+    at = datetime.fromtimestamp(1614265330, UTC)
+    headers = make_request(message, "https://a.example", at, key).headers
     assert headers["webhook-signature"] == "v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE="
 
 

@@ -10,13 +10,13 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.base.host import Database, Http, HttpRequest
+from bbops.base.host import Database, Http
 from bbops.runtime.values.failures import FlowError, HttpFailure
 from bbops.runtime.work.engine import Engine, now_ms
 from bbops.runtime.work.receivers import Receiver, ReceiverGate, Receivers
 from bbops.runtime.work.rows import write_new_job
 from bbops.runtime.work.run_record import RunRecord
-from bbops.runtime.work.signature_schemes import headers, read_sending_key
+from bbops.runtime.work.signature_schemes import KEPT_BYTES, read_sending_key, signed_request
 from bbops.runtime.work.statements import Statement, enqueue
 from bbops.runtime.work.triggers import stored_key
 from bbops.runtime.work.values import (
@@ -163,10 +163,6 @@ RETRY: Final = RetryPolicy(
 )
 """The attempts of a delivery."""
 
-RESPONSE_SECONDS: Final = 15.0
-KEPT_BYTES: Final = 1_024
-"""The bytes of a response's body that the log keeps."""
-
 DISABLED_AFTER_MS: Final = 5 * 86_400_000
 """A receiver is disabled when it has failed for this time."""
 
@@ -295,10 +291,8 @@ class DeliverySender:
     ) -> _ReceiverResponse:
         try:
             key = read_sending_key(receiver.secret)
-            signed = headers(key, delivery.message, delivery.now // 1000, body)
-            request = HttpRequest(
-                "POST", receiver.url, signed | {"accept-encoding": "identity"}, body,
-                RESPONSE_SECONDS, follows="none", keeps_bytes=KEPT_BYTES,
+            request = signed_request(
+                receiver.url, key, delivery.message, delivery.now // 1000, body,
                 is_from_row=receiver.is_row,
             )  # fmt: skip
             response = await self.http.send(request)

@@ -15,10 +15,17 @@ from urllib.parse import parse_qs, parse_qsl, urlsplit
 import msgspec
 from standardwebhooks.webhooks import Webhook
 
+from bbops.base.host import HttpRequest
 from bbops.runtime.values.failures import NOTHING, FlowError, InvalidInput
 from bbops.runtime.values.json_faults import name_json_fault
 
 Headers = Mapping[str, str]
+
+RESPONSE_SECONDS: Final = 15.0
+"""The time for the response of a receiver."""
+
+KEPT_BYTES: Final = 1_024
+"""The part of a receiver's response that is read."""
 
 MAX_HEADER: Final = 2_000
 """The most characters of a header that are compared."""
@@ -141,16 +148,27 @@ def sign(key: bytes, name: str, at: int, body: bytes) -> str:
     return Webhook(key).sign(name, datetime.fromtimestamp(at, UTC), body.decode())
 
 
-def headers(key: bytes, name: str, at: int, body: bytes) -> dict[str, str]:
-    """Return the headers of an outgoing message.
+def signed_request(
+    url: str, key: bytes, name: str, at: int, body: bytes, *, is_from_row: bool = False
+) -> HttpRequest:
+    """Return the request of an outgoing message; a redirect must not take it to another URL.
+
+    Args:
+        url: the receiver's URL.
+        key, name, at, body: as for `sign`.
+        is_from_row: the URL stands in a row of the project.
 
     Raises:
         ValueError: as `sign`.
     """
-    return {
-        "content-type": "application/json", "webhook-id": name, "webhook-timestamp": str(at),
-        "webhook-signature": sign(key, name, at, body),
+    headers = {
+        "content-type": "application/json", "accept-encoding": "identity", "webhook-id": name,
+        "webhook-timestamp": str(at), "webhook-signature": sign(key, name, at, body),
     }  # fmt: skip
+    return HttpRequest(
+        "POST", url, headers, body, RESPONSE_SECONDS, follows="none", keeps_bytes=KEPT_BYTES,
+        is_from_row=is_from_row,
+    )  # fmt: skip
 
 
 if TYPE_CHECKING:

@@ -9,7 +9,8 @@ from typing import Any
 import msgspec
 
 from bbops.base.errors import ServerError
-from bbops.runtime.work.signature_schemes import MIN_KEY_BYTES, headers, read_key
+from bbops.base.host import HttpRequest
+from bbops.runtime.work.signature_schemes import MIN_KEY_BYTES, read_key, signed_request
 
 
 class HookMessage(msgspec.Struct, frozen=True):
@@ -51,6 +52,6 @@ def read_secret(text: str) -> bytes:
     return key
 
 
-def sign(message: HookMessage, at: datetime, key: bytes) -> dict[str, str]:
-    """Return the signed headers of an attempt."""
-    return headers(key, message.id, int(at.timestamp()), message.body.encode())
+def make_request(message: HookMessage, url: str, at: datetime, key: bytes) -> HttpRequest:
+    """Return the signed request of an attempt."""
+    return signed_request(url, key, message.id, int(at.timestamp()), message.body.encode())

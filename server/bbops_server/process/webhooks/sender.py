@@ -10,23 +10,21 @@ from typing import Final
 import msgspec
 
 from bbops.base.errors import BbopsError, ServerError
-from bbops.base.host import HttpRequest
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.webhooks.deliveries import HookDelivery, describe_error
-from bbops_server.process.webhooks.message import HookMessage, read_secret, sign
+from bbops_server.process.webhooks.message import HookMessage, make_request, read_secret
 from bbops_server.settings import Settings, Webhook
 
-RESPONSE_SECONDS: Final = 15.0
+_REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 
 
 class HookSender:
     """Sends messages with the current settings."""
 
     def __init__(self, settings: Callable[[], Settings]) -> None:
-        # a signed message must not be sent to another URL by a redirect
-        self._settings, self._http = settings, OutsideHttp(max_redirects=0)
+        self._settings, self._http = settings, OutsideHttp()
 
     async def send(self, hook: Webhook, message: HookMessage) -> HookDelivery:
         """Send a message once; return the delivery, `taken` or `waiting` for a retry."""
@@ -37,7 +35,7 @@ class HookSender:
             return HookDelivery(attempted, tried_at=now(), error=describe_error(error, hook.url))
         if 200 <= status < 300:
             return HookDelivery(attempted, "taken", now(), status)
-        return HookDelivery(attempted, "waiting", now(), status, f"it answered {status}")
+        return HookDelivery(attempted, "waiting", now(), status, _describe(status))
 
     async def close(self) -> None:
         """Close the connections."""
@@ -45,10 +43,8 @@ class HookSender:
 
     async def _post(self, hook: Webhook, message: HookMessage) -> int:
         self._http.allow(EgressPolicy(self._settings().egress))
-        headers = sign(message, now(), read_secret(self._secret(hook.secret_env)))
-        body = message.body.encode()
-        request = HttpRequest("POST", hook.url, headers, body, RESPONSE_SECONDS)
-        return (await self._http.send(request)).status
+        key = read_secret(self._secret(hook.secret_env))
+        return (await self._http.send(make_request(message, hook.url, now(), key))).status
 
     def _secret(self, name: str) -> str:
         value = None
@@ -59,6 +55,12 @@ class HookSender:
                 f"no value for {name}", hint=f"bbops env set {name} --of-server sets it"
             )
         return value
+
+
+def _describe(status: int) -> str:
+    if status in _REDIRECTS:
+        return f"it redirects with {status}, and redirects are not followed here"
+    return f"it answered {status}"
 
 
 def now() -> datetime:
