@@ -27,7 +27,7 @@ class PullHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     head: Annotated[str, msgspec.Meta(min_length=7, max_length=64)]
 
 
-@read("/api/projects/{name:str}/pulls", Permission.READ_DRAFTS)
+@read("/api/projects/{name:str}/pulls", Permission.READ_PROJECT)
 async def list_pulls(visit: Here, name: FromPath[str]) -> ForgeStatus:
     """Open pull requests of the project's branch, with their checks and previews."""
     return _pulls(visit, name).status()
