@@ -100,4 +100,4 @@ def test_requests_and_responses_match_the_description(
     assert sorted(mistakes) == []
     assert {route.template for route in ROUTES} >= {template for _, template in seen}
     unused = {(route.method, route.template) for route in ROUTES} - seen
-    assert unused == {("POST", "/repos/{owner}/{repo}/git/refs")}
+    assert unused == {("POST", "/repos/{owner}/{repo}/git/refs"), ("POST", "/api/graphql")}

@@ -177,6 +177,7 @@ def shop(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[OnGitHub]:
     server.stop()
 
 
+@pytest.mark.timeout(900)
 @pytest.mark.long
 def test_after_a_storm_everything_is_as_it_should_be(shop: OnGitHub) -> None:
     storm = Storm(shop, SEED)

@@ -85,6 +85,9 @@ class Follower:
                 self.say(**await self.plane.status())
         await asyncio.Event().wait()
 
+    def recheck_decisions(self) -> None:
+        """Nothing was decided by anybody."""
+
     async def publish(self) -> None:
         try:
             await self.attempt()

@@ -94,19 +94,19 @@ def judge(
         requested_at: the time of the request; an older status may be about an earlier commit.
         branch: the branch of the job; empty if unknown.
     """
-    report = partial(_report, status, commit)
+    conclude = partial(_conclude, status, commit)
     place = status.commit
     is_attempted = _id(status.attempted_revision) == commit
     if _id(status.applied_revision) == commit or (place is not None and place.is_live):
-        return report("live")
+        return conclude("live")
     if place is not None and place.is_in_live:
-        return report("superseded")
+        return conclude("superseded")
     is_handled = status.handled_at is not None and status.handled_at >= requested_at
     if not is_handled or status.is_reconciling:
         return None
     stalled = status.find("Stalled")
     if stalled is not None and (is_attempted or (place is not None and place.is_in_attempted)):
-        return report("stalled", stalled)
+        return conclude("stalled", stalled)
     if branch and branch != status.branch:
         return _unseen(status, commit, f"this job is about branch '{branch}'")
     return None
@@ -160,7 +160,7 @@ def require_commit(commit: str) -> str:
     return commit
 
 
-def _report(
+def _conclude(
     status: Status, commit: str, state: PublishState, stalled: ProjectCondition | None = None,
     message: str = "",
 ) -> PublishReport:  # fmt: skip
@@ -180,7 +180,7 @@ def _unseen(status: Status, commit: str, why: str = "") -> PublishReport:
     message = f"the server follows branch '{status.branch}'{at}, and {verb} {commit[:_SHORT]}"
     stalled = status.find("Stalled")
     known = why or (f"[{stalled.reason}] {stalled.message}" if stalled else "")
-    return _report(status, commit, "unseen", message=f"{message}; {known}" if known else message)
+    return _conclude(status, commit, "unseen", message=f"{message}; {known}" if known else message)
 
 
 def _id(revision: str | None) -> str:

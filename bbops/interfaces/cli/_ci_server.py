@@ -11,7 +11,10 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from click.core import ParameterSource
 
+from bbops.base.addresses import check_address
 from bbops.base.console import say
+from bbops.base.errors import ServerError
+from bbops.base.render import printable, render
 from bbops.interfaces.cli._ci_job import (
     clear_earlier_result,
     find_under,
@@ -133,7 +136,6 @@ def preview(
 
 
 def _open(run: CiRun, server: str, project: str | None, seconds: float) -> JobSession:
-    from bbops.base.addresses import check_address  # noqa: PLC0415 - after --help
     from bbops.interfaces.ci.session import JobSession  # noqa: PLC0415 - httpx: 100 ms
 
     _require_server(run)
@@ -144,8 +146,6 @@ def _open(run: CiRun, server: str, project: str | None, seconds: float) -> JobSe
 
 def _require_server(run: CiRun) -> None:
     """Raises: ServerError: the server of a CI job would be the default, on the runner itself."""
-    from bbops.base.errors import ServerError  # noqa: PLC0415 - after --help
-
     source = click.get_current_context().get_parameter_source("server")
     if run.is_ci and source is ParameterSource.DEFAULT and not find_server():
         raise ServerError(
@@ -169,7 +169,6 @@ def _print(
     run: CiRun, report: Any, folder: Path, lines: Sequence[str],
     diagnostics: Sequence[JsonDiagnostic], *, as_json: bool,
 ) -> None:  # fmt: skip
-    from bbops.base.render import printable, render  # noqa: PLC0415 - after --help
     from bbops.interfaces.ci.reporting import annotate, guard_text  # noqa: PLC0415
 
     if as_json:

@@ -10,6 +10,7 @@ import click
 
 from bbops.base.errors import BbopsError
 from bbops.base.render import one_line, plural
+from bbops_server.forges.hosted import ForgeForbidden, ForgeGone
 from bbops_server.forges.values import RequestBudget
 
 if TYPE_CHECKING:
@@ -105,7 +106,6 @@ async def read_status(project: ForgeProject, forge: HostedForge) -> ForgeConnect
 
 
 async def _find_webhook(project: ForgeProject, forge: HostedForge) -> ForgeWebhook | None:
-    from bbops_server.forges.hosted import ForgeForbidden, ForgeGone  # noqa: PLC0415 - after --help
 
     try:
         return await forge.find_webhook(project.hook_address) if project.hook_address else None

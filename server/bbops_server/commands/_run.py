@@ -15,6 +15,7 @@ from bbops_server.commands._seat import take_seat
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.messages.reports import Reported
 from bbops_server.publish.processes.plane import Plane
+from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.status.events import ReportProject, ServerReady
 from bbops_server.settings import ProjectSettings, Settings
 
@@ -56,7 +57,6 @@ def run_project(
     def load() -> Make:
         from bbops_server.process.webhooks.outbox import WebhookOutbox  # noqa: PLC0415
         from bbops_server.publish.projects.projects import ServerProjects  # noqa: PLC0415
-        from bbops_server.publish.sources.context import PublishContext  # noqa: PLC0415 - see above
 
         def make(plane: Plane) -> ServerProjects:
             async def work(projects: ServerProjects) -> None:

@@ -28,6 +28,8 @@ from bbops_server.commands._forge_status import (
 )
 from bbops_server.commands._projects import where_state
 from bbops_server.commands._secret_input import read_piped, require_text
+from bbops_server.forges.hosted import ForgeConflict, ForgeForbidden, ForgeGone
+from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.settings.forge_binding import FORGE_KINDS
 
 if TYPE_CHECKING:
@@ -184,8 +186,6 @@ async def _try_token(project: ForgeProject, store: Secrets, token: str) -> Seque
 
 async def _require_visible(project: ForgeProject, forge: HostedForge) -> None:
     """Check that a token can see the repository. Raises: ServerError: it cannot."""
-    from bbops_server.forges.hosted import ForgeForbidden, ForgeGone  # noqa: PLC0415 - after --help
-
     with suppress(ForgeForbidden):  # it can be seen, but not its pull requests
         try:
             await forge.list_open(project.branch)
@@ -209,8 +209,6 @@ def _webhook_secret(project: ForgeProject, store: Secrets) -> str:
 
 async def _set_webhook(project: ForgeProject, store: Secrets, secret: str) -> bool:
     """Create the webhook, or replace its secret; return whether the credential allows it."""
-    from bbops_server.forges.hosted import ForgeConflict, ForgeForbidden, ForgeGone  # noqa: PLC0415
-
     if not project.hook_address:
         return False
     forge = project.open(store)
@@ -272,7 +270,6 @@ def _connect_app(
         ManifestServer,
         convert,
     )
-    from bbops_server.process.host.egress import EgressPolicy  # noqa: PLC0415
 
     binding = project.binding
     if binding.kind != "github":

@@ -6,7 +6,7 @@ import dataclasses
 import re
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -38,7 +38,6 @@ from bbops_server.data_plane.live.history import FAILED, find
 from bbops_server.git_http.publishing import Waiting
 from bbops_server.git_http.visibility import show_to
 from bbops_server.mcp.accounts_call import ask
-from bbops_server.mcp.hosted_pulls import HostedPulls
 from bbops_server.mcp.requests import (
     Exchanged,
     Outgoing,
@@ -62,6 +61,9 @@ from bbops_server.process.messages.proposals import DoWork
 from bbops_server.publish.impact.proposal_tests import TEST_SECONDS, ProposalTestRequest
 from bbops_server.publish.sources.full_ids import is_full_id
 from bbops_server.publish.sources.remote import RemoteSource
+
+if TYPE_CHECKING:
+    from bbops_server.mcp.hosted_pulls import HostedPulls
 
 T = TypeVar("T", bound=msgspec.Struct)
 G = TypeVar("G", bound=msgspec.Struct)
@@ -140,6 +142,8 @@ class ServedBackend:
         forge, source = loop.context.forge, loop.source
         if forge is None or not isinstance(source, RemoteSource) or pulls is None:
             return None
+        from bbops_server.mcp.hosted_pulls import HostedPulls  # noqa: PLC0415 - plans and git
+
         return HostedPulls(self._at, forge, source, pulls)
 
     def _hurry(self) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -24,7 +24,6 @@ from bbops_server.publish.processes.metrics import read_metrics
 from bbops_server.publish.processes.project_client import ProjectClient
 from bbops_server.publish.projects.frontends import ProjectFrontends
 from bbops_server.publish.projects.versions import ProjectVersions
-from bbops_server.publish.pull_requests.following import PullFollower
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.remote import RemoteSource
 from bbops_server.publish.stages.contracts import live_source, write_contract
@@ -34,6 +33,9 @@ from bbops_server.publish.stages.outlines import read_file, write_outline
 from bbops_server.publish.status.events import ReportProject, ServerEvent
 from bbops_server.publish.status.status import RenderedContract, RenderedOutline, Stalled
 from bbops_server.settings import ProjectSettings, WebhookEvent
+
+if TYPE_CHECKING:
+    from bbops_server.publish.pull_requests.following import PullFollower
 
 RESTART_SECONDS = 5.0
 """The pause before a loop that failed unexpectedly is started again."""
@@ -282,6 +284,10 @@ class ServerProjects:
         context.plane.wake, context.plane.awake.on_failure = self.wake, self.fail
         pulls = pulling = None
         if context.forge is not None and isinstance(context.source, RemoteSource):
+            from bbops_server.publish.pull_requests.following import (  # noqa: PLC0415 - git
+                PullFollower,
+            )
+
             pulls = PullFollower(context.forge, context.source, reconciler, drafts)
             pulling = asyncio.create_task(_run_once_owned(context, pulls.run))
         drafting = asyncio.create_task(work)

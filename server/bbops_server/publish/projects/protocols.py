@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from bbops.interfaces.answers import (
     CommitStatus,
@@ -19,9 +19,11 @@ from bbops.interfaces.answers import (
 )
 from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.publish.processes.project_client import ProjectClient
-from bbops_server.publish.pull_requests.effects import PullEffect
 from bbops_server.publish.status.signal import Signal
 from bbops_server.publish.status.status import RenderedContract, RenderedOutline
+
+if TYPE_CHECKING:
+    from bbops_server.publish.pull_requests.effects import PullEffect
 
 
 class DraftSource(Protocol):
