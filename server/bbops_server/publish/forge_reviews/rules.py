@@ -18,10 +18,10 @@ MAX_VOICES: Final = 50
 
 _SHOWN: Final = 7
 _TRAILER: Final = re.compile(
-    r"^On-behalf-of:[ \t]*@?([\w.-]+)[ \t]*$", re.MULTILINE | re.IGNORECASE
+    r"^On-behalf-of:[ \t]*@?([\w.-]+)[ \t\r]*$", re.MULTILINE | re.IGNORECASE
 )
 _COAUTHOR: Final = re.compile(
-    r"^Co-authored-by:[^<\n]*<(?:\d+\+)?([\w.-]+)@users\.noreply\.[\w.-]+>[ \t]*$",
+    r"^Co-authored-by:[^<\n]*<(?:\d+\+)?([\w.-]+)@users\.noreply\.[\w.-]+>[ \t\r]*$",
     re.MULTILINE | re.IGNORECASE,
 )
 
