@@ -45,6 +45,19 @@ def test_approval_keeps_the_head_that_it_was_given_for(
     assert [review.head for review in run(forge.list_reviews(1))] == [head]
 
 
+def test_approval_before_a_change_of_the_target_branch_is_doubted(
+    world: GitHubWorld, forge: GitHubForge, head: str, run: Run
+) -> None:
+    push(world.repo, "dev", {"d.txt": "d"})
+    world.review(1, "ada")
+    assert [review.doubt for review in run(forge.list_reviews(1))] == [""]
+    world.retarget(1, "dev")
+    assert "before the target branch was changed" in run(forge.list_reviews(1))[0].doubt
+    world.review(1, "ada")
+    newest = run(forge.list_reviews(1))[-1]
+    assert (newest.head, newest.doubt) == (head, "")
+
+
 def test_stale_approval_is_dismissed_by_a_rule(
     world: GitHubWorld, forge: GitHubForge, head: str, run: Run
 ) -> None:

@@ -13,6 +13,7 @@ from bbops_server.forges.values import CheckState, PullRequest, PullReview
 from bbops_server.publish.forge_reviews.rules import (
     MAX_VOICES,
     ReviewDemands,
+    explain_granters,
     find_excluded,
     find_obstacles,
     granters_of,
@@ -116,7 +117,9 @@ def test_trailer_of_a_person_excludes_nobody() -> None:
         ("", set()),
         ("On-behalf-of: Bob", {"bob"}),
         ("a\n\non-behalf-of:  @bob-1 \nOn-behalf-of: eve", {"bob-1", "eve"}),
-        ("Co-authored-by: Bob <12+Bob@users.noreply.github.com>", {"bob"}),
+        ("On-behalf-of: bob (id 42)", {"bob"}),
+        ("On-behalf-of: bob\r\n\r\nA text of a browser.", {"bob"}),
+        ("Co-authored-by: Bob <12+Bob@users.noreply.github.com>\r\n", {"bob"}),
         ("Co-authored-by: Bob <bob@example.com>", set()),
         ("> On-behalf-of: bob", set()),
         ("On-behalf-of: bob and eve", set()),
@@ -124,6 +127,12 @@ def test_trailer_of_a_person_excludes_nobody() -> None:
 )
 def test_trailers_name_granting_people(text: str, people: set[str]) -> None:
     assert granters_of(text) == people
+
+
+def test_work_of_a_bot_for_many_people_is_explained() -> None:
+    lines = [f"On-behalf-of: user{number} (id {number})" for number in range(21)]
+    assert explain_granters("\n".join(lines[:20])) == ""
+    assert explain_granters("\n".join(lines)) == "its trailers name more than 20 people"
 
 
 @pytest.mark.parametrize(

@@ -71,3 +71,15 @@ def test_work_of_the_bot_needs_another_person_than_its_grantor(server: OnGitHub)
     assert reason(server, "the bot acted on their behalf") == "ReviewMissing"
     server.world.review(pull.number, "eve")
     server.until_live(7)
+
+
+def test_grantor_with_a_new_login_is_known_by_the_id(server: OnGitHub) -> None:
+    server.push("topic", hello(7))
+    server.world.accounts[42] = "bob"
+    body = "Work of an agent.\n\nOn-behalf-of: former-login (id 42)"
+    pull = server.world.open_pull("bbops-bot", "topic", body=body)
+    server.world.review(pull.number, "bob")
+    server.world.merge(pull.number, "eve")
+    assert reason(server, "the bot acted on their behalf") == "ReviewMissing"
+    server.world.review(pull.number, "eve")
+    server.until_live(7)

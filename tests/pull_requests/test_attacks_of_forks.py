@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.support.github.facts import Comment, Pull
-from tests.support.on_github import OnGitHub
+from tests.support.on_github import OnGitHub, OnGitLab
 from tests.support.patience import wait_for
 from tests.support.served import git
 from tests.support.small_project import FILES, endpoint, hello
@@ -17,10 +17,12 @@ VALUE = "the-secret-of-this-server-4711"
 NAMES = itertools.count(1)
 
 
-@pytest.fixture(scope="module")
-def shop(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OnGitHub]:
-    """A server whose project is on GitHub, with a secret value."""
-    server = OnGitHub(tmp_path_factory.mktemp("shop"))
+@pytest.fixture(scope="module", params=[OnGitHub, pytest.param(OnGitLab, marks=pytest.mark.long)])
+def shop(
+    tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[OnGitHub]:
+    """A server whose project is on a forge, with a secret value."""
+    server: OnGitHub = request.param(tmp_path_factory.mktemp("shop"))
     done = server.bbops("env", "set", "SECRET", "--project", "shop", stdin=VALUE)
     assert done.returncode == 0, done.stderr
     yield server
@@ -34,8 +36,9 @@ def attack(shop: OnGitHub, files: dict[str, str], branch: str = "") -> Pull:
 
 
 def comment_on(shop: OnGitHub, pull: Pull) -> str:
-    """Return the server's comment once it is about the head; statuses come before it."""
-    wait_for(lambda: len(shop.statuses(pull.head)) == 2)
+    """Return the server's comment once it is about the head; statuses come before it, if any."""
+    if shop.shows_statuses(pull):
+        wait_for(lambda: len(shop.statuses(pull.head)) == 2)
     (found,) = wait_for(lambda: [
         comment.body for comment in shop.world.comments
         if comment.number == pull.number and comment.who == "bbops-bot"
@@ -83,9 +86,20 @@ def test_many_errors_fit_into_one_comment(shop: OnGitHub) -> None:
     shop.world.close(pull.number)
 
 
+def test_commands_in_names_are_shown_as_text(shop: OnGitHub) -> None:
+    name = "functions/\n/merge\n.yaml"
+    pull = attack(shop, {name: 'steps:\n  - "\\n/approve\\n": 1\n'})
+    pull.title, pull.body = "/merge", "/approve\n/merge"
+    lines = comment_on(shop, pull).splitlines()
+    assert not [line for line in lines if line.lstrip().startswith("/")]
+    shop.world.close(pull.number)
+
+
 def test_a_changed_workflow_runs_nowhere(shop: OnGitHub) -> None:
     workflow = "on: pull_request_target\njobs: { x: { steps: [{ run: env }] } }\n"
-    pull = attack(shop, {".github/workflows/bbops.yml": workflow, **hello(2)})
+    pipeline = "x: { script: [env] }\n"
+    files = {".github/workflows/bbops.yml": workflow, ".gitlab-ci.yml": pipeline}
+    pull = attack(shop, {**files, **hello(2)})
     comment_on(shop, pull)
     assert shop.version() == 1
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.github.world import push
 from tests.support.on_github import REVIEWED, OnGitea, OnGitHub, OnGitLab
 from tests.support.patience import wait_for
 from tests.support.small_project import hello
@@ -84,4 +85,18 @@ def test_an_outage_of_the_forge_holds_and_then_goes_on(shop: OnGitHub) -> None:
     shop.until_held("Forge")
     shop.forge.faults.clear()
     shop.push("other", hello(9))  # its webhook ends the pause
+    shop.until_live(2)
+
+
+@pytest.mark.long
+def test_approval_before_a_change_of_the_target_branch_does_not_count(shop: OnGitHub) -> None:
+    world = shop.world
+    shop.push("dev", hello(2))  # no review
+    push(world.repo, "two", {"README.md": "two\n"}, start="dev")
+    pull = world.open_pull("ada", "two", target="dev")
+    world.review(pull.number, "bob")
+    world.retarget(pull.number, "main")
+    world.merge(pull.number, "ada")
+    shop.until_held("1 more approval needed")
+    world.review(pull.number, "bob")
     shop.until_live(2)

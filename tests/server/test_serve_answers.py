@@ -121,7 +121,8 @@ def test_answered_requests_are_remembered_and_can_be_asked_for(served: Served) -
         env=environment(served.home), capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert "/api/auth/register" in done.stdout
-    assert done.stdout.count("\n") == 4
+    assert done.stdout.count("\n") == 5
+    assert done.stdout.endswith("/nowhere\n    notFound: no such route\n")
 
 
 def test_secrets_in_a_path_are_remembered_by_their_place_only(served: Served) -> None:

@@ -256,10 +256,17 @@ def _describe_hook(project: ForgeProject, *, has_hook: bool) -> str:
         return f"the webhook calls {project.hook_address}"
     address = project.hook_address or _NO_ADDRESS
     return (
-        "add the webhook in the settings of the repository, with content type JSON:\n"
+        f"add the webhook in the settings of the repository, with {_find_form(project)}:\n"
         f"    address  {address}\n"
         f"    secret   'bbops forge secret {project.binding.project}' makes one and prints it"
     )
+
+
+def _find_form(project: ForgeProject) -> str:
+    """Return the fields of the form of a webhook: GitLab asks for triggers, others for a type."""
+    if project.binding.kind == "gitlab":
+        return "the triggers for push, tag push and merge request events"
+    return "content type JSON"
 
 
 def _connect_app(

@@ -169,7 +169,8 @@ class HostedPulls:
         """
         caller = self.at.caller
         if subject := await self._find_subject():
-            return f"{TRAILER}: {await self.forge.login_of(subject)}"
+            login = await self.forge.login_of(subject)
+            return f"{TRAILER}: {login} (id {subject})"
         live = await ask(read_record, self.at.loop.context)
         if live is not None and live.review.get("source") == "forge":
             raise ToolError(

@@ -34,6 +34,7 @@ async def use(forge: GiteaForge, world: GiteaWorld) -> None:
     with suppress(ForgeError):
         await forge.open(WISH)
     world.review(pull.number, "ada")
+    world.retarget(pull.number, "main")
     known = await forge.comment(pull.number, "<!-- x --> one")
     await forge.comment(pull.number, "<!-- x --> two", known)
     await forge.find_comment(pull.number, "<!-- x -->")

@@ -39,6 +39,19 @@ def test_official_verdicts_count_at_their_commit(
     assert {review.head for review in run(forge.list_reviews(1))} == {head}
 
 
+def test_approval_before_a_change_of_the_target_branch_is_doubted(
+    world: GiteaWorld, forge: GiteaForge, head: str, run: Run
+) -> None:
+    push(world.repo, "dev", {"d.txt": "d"})
+    world.review(1, "ada")
+    assert [review.doubt for review in run(forge.list_reviews(1))] == [""]
+    world.retarget(1, "dev")
+    assert "before the target branch was changed" in run(forge.list_reviews(1))[0].doubt
+    world.review(1, "ada")
+    newest = run(forge.list_reviews(1))[-1]
+    assert (newest.head, newest.doubt) == (head, "")
+
+
 def test_dismissed_approval_is_dismissed(
     world: GiteaWorld, forge: GiteaForge, head: str, run: Run
 ) -> None:

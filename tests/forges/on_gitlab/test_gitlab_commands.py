@@ -49,3 +49,4 @@ def test_developer_adds_the_webhook_by_hand(operator: Operator, gitlab: GitLabSe
     assert done.returncode == 1
     assert "missing  api: reads merge requests" in done.stdout
     assert f"    address  {HOOK}" in done.stdout
+    assert "the triggers for push, tag push and merge request events:" in done.stdout

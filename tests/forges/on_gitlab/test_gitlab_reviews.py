@@ -8,7 +8,7 @@ from bbops_server.forges.gitlab import GitLabForge
 from bbops_server.forges.hosted import ForgeForbidden, ForgeGone
 from bbops_server.forges.values import BranchRules
 from tests.support.github.connected import Run
-from tests.support.github.facts import Rules, Status
+from tests.support.github.facts import Comment, Rules, Status
 from tests.support.github.world import push
 from tests.support.gitlab.connected import BOT
 from tests.support.gitlab.server import GitLabServer
@@ -63,6 +63,17 @@ def test_authors_of_all_commits_are_listed(
     assert run(forge.list_authors(1)) == {"bea", "cyd", "ada"}  # ada committed for Eve
 
 
+def test_users_who_pushed_are_authors_whatever_address_their_commits_have(
+    world: GitLabWorld, forge: GitLabForge, head: str, run: Run
+) -> None:
+    assert head
+    world.pusher = "mallory"
+    push(world.repo, "topic", {"b.txt": "b"}, who="cyd")
+    world.sync()
+    world.comments.append(Comment(world.new_id(), 1, "dan", "added 1 commit"))
+    assert run(forge.list_authors(1)) == {"bea", "cyd", "mallory"}
+
+
 def test_rules_are_those_of_the_project_and_the_branch(
     world: GitLabWorld, forge: GitLabForge, run: Run
 ) -> None:
@@ -114,6 +125,15 @@ def test_members_of_groups_are_known_by_the_whole_path(
     assert run(forge.is_team_member("@acme/backend", "bea"))
     assert not run(forge.is_team_member("acme", "bea"))
     assert not run(forge.is_team_member("acme/none", "ada"))
+
+
+def test_group_without_access_to_the_project_owns_nothing(
+    world: GitLabWorld, forge: GitLabForge, run: Run
+) -> None:
+    world.teams["Former"] = {"bea"}
+    assert not run(forge.is_team_member("former", "bea"))
+    world.invited.add("Former")
+    assert run(forge.is_team_member("former", "bea"))
 
 
 def test_login_is_found_by_the_id_of_sign_in(

@@ -6,6 +6,7 @@ import subprocess
 
 from tests.support.gitea.routing import REPO, GiteaCall, route
 from tests.support.github import bare
+from tests.support.github.facts import Comment
 from tests.support.github.routing import Reply, require
 from tests.support.github.world import Refused
 
@@ -74,6 +75,17 @@ def list_reviews(call: GiteaCall) -> Reply:
     pull = call.world.find_pull(call.number("index"))
     found = [review for review in call.world.reviews if review.number == pull.number]
     return Reply(200, [call.shapes.review(review) for review in found])
+
+
+@route("GET", f"{REPO}/issues/{{index}}/timeline", "issue: read")
+def list_timeline(call: GiteaCall) -> Reply:
+    pull, shapes = call.world.find_pull(call.number("index")), call.shapes
+    comments = [shapes.event(each) for each in call.world.comments if each.number == pull.number]
+    changes = [
+        shapes.event(Comment(event, number, "ada", ""), "change_target_branch")
+        for number, event in call.world.retargets if number == pull.number
+    ]  # fmt: skip
+    return Reply(200, [*comments, *changes])
 
 
 @route("GET", f"{REPO}/pulls/{{index}}/commits", READ)

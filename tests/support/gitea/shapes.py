@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
 from typing import Any
 
 from tests.support.forge_api import TIME
@@ -94,13 +93,12 @@ class GiteaShapes:
 
     def review(self, review: Review) -> Json:
         page, pull = f"{self.page}/pulls/{review.number}", self.world.find_pull(review.number)
-        at = datetime.fromisoformat(TIME) + timedelta(seconds=self.world.reviews.index(review))
         return {
             "id": review.id, "user": self.user(review.who), "team": None, "body": "",
             "state": _STATES.get(review.state, review.state), "commit_id": review.commit,
             "stale": review.commit != pull.head, "official": self.world.is_official(review),
             "dismissed": review.state == "DISMISSED", "comments_count": 0,
-            "submitted_at": at.isoformat(), "updated_at": TIME, "html_url": page,
+            "submitted_at": self.world.time_of(review.id), "updated_at": TIME, "html_url": page,
             "pull_request_url": page,
         }  # fmt: skip
 
@@ -159,6 +157,14 @@ class GiteaShapes:
             "pull_request_url": page, "user": self.user(comment.who), "original_author": "",
             "original_author_id": 0, "body": comment.body, "assets": [], "created_at": TIME,
             "updated_at": TIME,
+        }  # fmt: skip
+
+    def event(self, comment: Comment, kind: str = "comment") -> Json:
+        at, page = self.world.time_of(comment.id), f"{self.page}/pulls/{comment.number}"
+        return {
+            "id": comment.id, "type": kind, "html_url": page, "issue_url": "",
+            "pull_request_url": page, "user": self.user(comment.who), "body": comment.body,
+            "created_at": at, "updated_at": at,
         }  # fmt: skip
 
     def release(self, release: Released) -> Json:

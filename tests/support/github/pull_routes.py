@@ -95,6 +95,13 @@ def list_reviews(call: Call) -> Reply:
     return Reply(200, [call.shapes.review(review) for review in found])
 
 
+@route("GET", f"{REPO}/issues/{{issue_number}}/events", READ)
+def list_events(call: Call) -> Reply:
+    pull = call.world.find_pull(call.number("issue_number"))
+    found = [event for number, event in call.world.retargets if number == pull.number]
+    return Reply(200, [call.shapes.retarget(event) for event in found])
+
+
 @route("GET", f"{REPO}/pulls/{{pull_number}}/commits", READ)
 def list_commits(call: Call) -> Reply:
     pull = call.world.find_pull(call.number("pull_number"))

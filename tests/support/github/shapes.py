@@ -102,10 +102,20 @@ class Shapes:
         pull = f"{self.api}/repos/{self.world.repo.name}/pulls/{review.number}"
         return {
             "id": review.id, "node_id": f"PRR_{review.id}", "user": self.user(review.who),
-            "body": "", "state": review.state, "commit_id": review.commit, "submitted_at": TIME,
+            "body": "", "state": review.state, "commit_id": review.commit,
+            "submitted_at": self.world.time_of(review.id),
             "html_url": f"{pull}#{review.id}", "pull_request_url": pull,
             "author_association": "MEMBER",
             "_links": {"html": {"href": pull}, "pull_request": {"href": pull}},
+        }  # fmt: skip
+
+    def retarget(self, number: int) -> Json:
+        url = f"{self.api}/repos/{self.world.repo.name}/issues/events/{number}"
+        return {
+            "id": number, "node_id": f"BRC_{number}", "url": url, "event": "base_ref_changed",
+            "actor": self.user("ada"), "commit_id": None, "commit_url": None,
+            "performed_via_github_app": None,
+            "created_at": self.world.time_of(number),
         }  # fmt: skip
 
     def commit(self, commit: str) -> Json:

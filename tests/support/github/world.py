@@ -6,12 +6,13 @@ import secrets
 import subprocess
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import wraps
 from pathlib import Path
 from threading import RLock
 from typing import Concatenate, ParamSpec, TypeVar
 
+from tests.support.forge_api import TIME
 from tests.support.github import bare
 from tests.support.github.facts import (
     App,
@@ -66,6 +67,7 @@ class GitHubWorld:
         accounts: logins by the id that sign-in reports.
         clock: returns the time, which tests replace.
         old_names: former names of the repository.
+        retargets: the number of a pull request and the id of the event, for each new target.
         manifests: the App and its private key, by the code of its manifest.
         teams: the members of each team, such as `acme/backend`.
         git_right: the right of a token for pushes.
@@ -90,6 +92,7 @@ class GitHubWorld:
         self.webhooks = Webhooks()
         self.pulls: list[Pull] = []
         self.reviews: list[Review] = []
+        self.retargets: list[tuple[int, int]] = []
         self.comments: list[Comment] = []
         self.statuses: list[Status] = []
         self.runs: list[Run] = []
@@ -196,6 +199,18 @@ class GitHubWorld:
         self.reviews.append(review)
         self.webhooks.emit("pull_request_review", {"action": "submitted"}, self.repo.name)
         return review
+
+    @locked
+    def retarget(self, number: int, target: str) -> None:
+        """Change the target branch of a pull request."""
+        pull = self.find_pull(number)
+        pull.target, pull.base = target, bare.refs(self.repo.path)[f"refs/heads/{target}"]
+        self.retargets.append((number, self.new_id()))
+        self._emit_pull(pull, "edited")
+
+    def time_of(self, number: int) -> str:
+        """Return the time at which something with an id was made; later ids are later."""
+        return (datetime.fromisoformat(TIME) + timedelta(seconds=number)).isoformat()
 
     @locked
     def close(self, number: int) -> None:

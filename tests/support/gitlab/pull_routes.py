@@ -95,9 +95,15 @@ def list_versions(call: GitLabCall) -> Reply:
 
 @route("GET", f"{PULL}/notes", READ, "MergeRequestNoteSchema[]")
 def list_notes(call: GitLabCall) -> Reply:
-    """List comments, and the events of approvals."""
+    """List comments, and the events of approvals and pushes."""
     number, world, shapes = call.pull().number, call.world, call.shapes
     notes = [shapes.note(each) for each in world.comments if each.number == number]
+    if call.query.get("activity_filter") == "only_activity":
+        notes.clear()
+    for version in world.versions:
+        if version.number == number and version.pusher:
+            pushed = Comment(version.id, number, version.pusher, "added 1 commit\n\n<ul></ul>")
+            notes.append(shapes.note(pushed, is_system=True))
     for review in world.reviews:
         if (review.number, review.state) == (number, "APPROVED"):
             event = Comment(review.id, number, review.who, "approved this merge request")
@@ -137,6 +143,15 @@ def show_member(call: GitLabCall) -> Reply:
     login = call.world.accounts.get(call.number("user_id"), "")
     require(call.world.level(login), 404, "404 Not found")
     return Reply(200, call.shapes.member(login))
+
+
+@route("GET", f"{PROJECT}/groups", READ, "SimpleGroupSchema[]")
+def list_groups(call: GitLabCall) -> Reply:
+    is_whole = call.query.get("with_shared") == "true"
+    invited = set() if is_whole else call.world.invited
+    return Reply(200, [
+        call.shapes.group(name) for name in call.world.groups() if name not in invited
+    ])  # fmt: skip
 
 
 @route("GET", "/v4/groups/{group}/members/{user_id}", READ, "SimpleMemberSchema")

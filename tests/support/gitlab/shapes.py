@@ -91,10 +91,9 @@ class GitLabShapes:
         return {"user": self.user(review.who), "state": state, "created_at": at}
 
     def version(self, version: Version) -> Json:
-        pull = self.world.find_pull(version.number)
         return {
-            "id": version.id, "head_commit_sha": version.head, "base_commit_sha": pull.base,
-            "start_commit_sha": pull.base, "created_at": self.world.time_of(version.id),
+            "id": version.id, "head_commit_sha": version.head, "base_commit_sha": version.base,
+            "start_commit_sha": version.base, "created_at": self.world.time_of(version.id),
             "merge_request_id": 90_000 + version.number, "state": "collected", "real_size": "1",
         }  # fmt: skip
 
@@ -147,6 +146,13 @@ class GitLabShapes:
 
     def member(self, login: str) -> Json:
         return {**self.user(login), "access_level": self.world.level(login), "expires_at": None}
+
+    def group(self, name: str) -> Json:
+        return {
+            "id": self.world.id_of(f"group {name}"), "name": name.rpartition("/")[2],
+            "full_name": name, "full_path": name, "avatar_url": None,
+            "web_url": f"{self.web}/groups/{name}",
+        }  # fmt: skip
 
     def protected(self, rules: Rules) -> Json:
         return {

@@ -23,11 +23,13 @@ _EVENTS: Final = {"push": "Push Hook"}
 
 @dataclass(frozen=True)
 class Version:
-    """A version of a merge request."""
+    """A version of a merge request; an event names its pusher, unless it is empty."""
 
     id: int
     number: int
     head: str
+    base: str
+    pusher: str = ""
 
 
 @dataclass
@@ -47,6 +49,8 @@ class GitLabWorld(GitHubWorld):
         is_paid: whether the project has approval rules.
         has_times: whether approvals have their time, as since GitLab 18.5.
         style: the merge method of the project.
+        pusher: the user of each push to a merge request; empty without events of pushes.
+        invited: the groups that were invited to the project.
         versions: the versions of all merge requests.
         squashes: by number, the squash commit of a merge request.
         environments: the environments.
@@ -59,7 +63,8 @@ class GitLabWorld(GitHubWorld):
         self.webhooks.stop()
         self.webhooks = Webhooks(_headers)
         self.is_paid = self.has_times = True
-        self.style = "merge"
+        self.style, self.pusher = "merge", ""
+        self.invited: set[str] = set()
         self.versions: list[Version] = []
         self.squashes: dict[int, str] = {}
         self.environments: list[Environment] = []
@@ -86,6 +91,12 @@ class GitLabWorld(GitHubWorld):
     def level(self, login: str) -> int:
         """Return the access level of a user; 0 for a stranger."""
         return LEVELS.get(self.role(login), 0)
+
+    def groups(self) -> Iterator[str]:
+        """Yield the groups with access to the project: those that it is in, and invited groups."""
+        parts = self.repo.name.split("/")[:-1]
+        yield from ("/".join(parts[: end + 1]) for end in range(len(parts)))
+        yield from self.invited
 
     def find_project(self, number: int) -> Repo | None:
         """Return the repository or fork of an id."""
@@ -123,7 +134,19 @@ class GitLabWorld(GitHubWorld):
 
     def _set_head(self, pull: Pull) -> None:
         bare.set_head(self.repo, pull, pull.head, "merge-requests")
-        self.versions.append(Version(self.new_id(), pull.number, pull.head))
+        is_first = all(version.number != pull.number for version in self.versions)
+        self._add_version(pull, "" if is_first else self.pusher)
+
+    def retarget(self, number: int, target: str) -> None:
+        """Change the target branch of a merge request, which makes a version."""
+        with self.lock:
+            super().retarget(number, target)
+            self._add_version(self.find_pull(number))
+
+    def _add_version(self, pull: Pull, pusher: str = "") -> None:
+        path = self.repo.path
+        base = git(path, "merge-base", f"refs/heads/{pull.target}", pull.head)
+        self.versions.append(Version(self.new_id(), pull.number, pull.head, base, pusher))
 
     def _bring(self, pull: Pull, method: str) -> Sequence[str]:
         """Merge by the methods of GitLab: `rebase` is a fast-forward of a rebased branch."""

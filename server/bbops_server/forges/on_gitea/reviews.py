@@ -9,14 +9,17 @@ from urllib.parse import quote
 import msgspec
 
 from bbops_server.forges.hosted import ForgeError, ForgeForbidden, ForgeGone
+from bbops_server.forges.on_gitea.reports import READ_COMMENTS
 from bbops_server.forges.on_gitea.repository import READ, GiteaRepository, same
 from bbops_server.forges.on_gitea.shapes import (
     GiteaCommit,
+    GiteaEvent,
     GiteaId,
     GiteaReview,
     GiteaStatus,
     GiteaStatuses,
 )
+from bbops_server.forges.retargets import doubt_earlier
 from bbops_server.forges.values import BranchRules, CheckState, PullReview
 
 TEAMS: Final = "read:organization"
@@ -24,6 +27,8 @@ _WRITERS: Final = frozenset({"owner", "admin", "write"})
 _PATTERN: Final = frozenset("*?[")
 _UNSUPPORTED: Final = frozenset("{\\")
 _ANY: Final = "*"
+
+_RETARGETED: Final = "change_target_branch"
 
 
 class _Branch(msgspec.Struct):
@@ -53,7 +58,10 @@ class GiteaReviews(GiteaRepository):
         path = f"{self.root}/pulls/{number}/reviews"
         reviews = await self.read_pages(path, list[GiteaReview], same)
         values = [value for review in reviews if (value := review.value()) is not None]
-        return sorted(values, key=lambda review: review.at)
+        path = f"{self.root}/issues/{number}/timeline"
+        events = await self.read_pages(path, list[GiteaEvent], same, right=READ_COMMENTS)
+        changes = [event.created_at for event in events if event.type == _RETARGETED]
+        return doubt_earlier(sorted(values, key=lambda review: review.at), changes)
 
     async def list_authors(self, number: int) -> frozenset[str]:
         """Return the logins of the authors and committers of a pull request's commits.

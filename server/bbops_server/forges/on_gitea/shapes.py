@@ -94,6 +94,13 @@ class GiteaReview(msgspec.Struct):
         return PullReview(login(self.user), verdict, self.commit_id, self.submitted_at)
 
 
+class GiteaEvent(msgspec.Struct):
+    """An event or comment of a pull request."""
+
+    type: str
+    created_at: datetime
+
+
 class GiteaCommit(msgspec.Struct):
     """A commit; a user is missing if the forge does not know the e-mail address."""
 

@@ -15,13 +15,16 @@ from bbops_server.forges.on_github.shapes import (
     CheckRuns,
     CombinedStatus,
     GitHubCommit,
+    GitHubEvent,
     GitHubReview,
 )
+from bbops_server.forges.retargets import doubt_earlier
 from bbops_server.forges.values import BranchRules, CheckState, PullReview
 
 MAX_COMMITS: Final = 250
 """The most commits of a pull request that GitHub lists."""
 
+_RETARGETED: Final = frozenset({"base_ref_changed", "automatic_base_change_succeeded"})
 _WRITERS: Final = frozenset({"admin", "maintain", "write"})
 _WORST_LAST: Final[tuple[CheckState, ...]] = ("success", "pending", "failure")
 
@@ -84,11 +87,21 @@ class GitHubReviews(GitHubRepository):
     _may_read_protection = True
 
     async def list_reviews(self, number: int) -> Sequence[PullReview]:
-        """Return the submitted reviews of a pull request, oldest first."""
+        """Return the submitted reviews of a pull request, oldest first.
+
+        GitHub itself keeps approvals after a change of the target branch, unless a rule dismisses
+        them.
+        """
         path = f"{self.root}/pulls/{number}/reviews"
         pages = self.api.pages(path, list[GitHubReview], right=READ)
         values = [review.value() async for page in pages for review in page]
-        return [review for review in values if review is not None]
+        path = f"{self.root}/issues/{number}/events"
+        events = self.api.pages(path, list[GitHubEvent], right=READ)
+        changes = [
+            event.created_at async for page in events for event in page
+            if event.event in _RETARGETED
+        ]  # fmt: skip
+        return doubt_earlier([review for review in values if review is not None], changes)
 
     async def list_authors(self, number: int) -> frozenset[str]:
         """Return the logins of the authors and committers of a pull request's commits.

@@ -87,6 +87,13 @@ class GitHubReview(msgspec.Struct):
         return PullReview(login(self.user), verdict, self.commit_id or "", self.submitted_at)
 
 
+class GitHubEvent(msgspec.Struct):
+    """An event of a pull request."""
+
+    event: str
+    created_at: datetime
+
+
 class CommitUser(msgspec.Struct):
     """The account of an e-mail address; empty if it has none."""
 

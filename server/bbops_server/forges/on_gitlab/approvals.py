@@ -2,11 +2,13 @@
 
 GitLab's approvals are of a merge request, not of a commit, and stay after a push unless a setting
 removes them. So an approval is of the newest version before it: an approval that is older than the
-head never counts for the head.
+head never counts for the head. Neither does an approval of the same head with another base: after a
+change of the target branch, the merge request has changes that its reviewers did not see.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Final
@@ -23,6 +25,8 @@ from bbops_server.forges.values import PullReview
 APPROVED: Final = "approved this merge request"
 """The body of the event of an approval."""
 
+_PUSHED: Final = re.compile(r"added \d+ (?:new )?commits?\b", re.IGNORECASE).match
+_SHOWN: Final = 7
 _UNKNOWN: Final = (
     "does not count: GitLab does not say when it was given; revoke it and approve again"
 )
@@ -40,14 +44,13 @@ def list_verdicts(
         versions: the versions of the merge request, in any order.
         times: by login, the time of an approval without a time of its own.
     """
+    newest = max(versions, key=_created, default=None)
     for approval in approvals:
         who = approval.user.username
         at = approval.approved_at or times.get(who)
-        head = _find_head(versions, at) if at is not None else ""
-        yield PullReview(
-            who, "approved", head, at or _EVER, doubt="" if head else _UNKNOWN
-        )  # fmt: skip
-    newest = max(versions, key=_created, default=None)
+        version = _find_version(versions, at) if at is not None else None
+        head = version.head_commit_sha if version else ""
+        yield PullReview(who, "approved", head, at or _EVER, doubt=_find_doubt(version, newest))
     for reviewer in reviewers:
         if reviewer.state == "requested_changes":
             head = newest.head_commit_sha if newest else ""
@@ -64,11 +67,28 @@ def find_times(notes: Sequence[GitLabNote]) -> Mapping[str, datetime]:
     return times
 
 
-def _find_head(versions: Sequence[GitLabVersion], at: datetime) -> str:
-    """Return the head at a time; empty before the first version."""
+def is_push(note: GitLabNote) -> bool:
+    """Return whether a note is the event of a push to the branch of a merge request."""
+    return note.system and _PUSHED(note.body) is not None
+
+
+def _find_version(versions: Sequence[GitLabVersion], at: datetime) -> GitLabVersion | None:
+    """Return the version at a time; None before the first version."""
     before = [version for version in versions if version.created_at < at]
-    newest = max(before, key=_created, default=None)
-    return newest.head_commit_sha if newest else ""
+    return max(before, key=_created, default=None)
+
+
+def _find_doubt(version: GitLabVersion | None, newest: GitLabVersion | None) -> str:
+    """Return why the approval of a version does not count; empty if its head decides."""
+    if version is None or newest is None or not version.head_commit_sha:
+        return _UNKNOWN
+    old, new = version.base_commit_sha or "", newest.base_commit_sha or ""
+    if version.head_commit_sha != newest.head_commit_sha or old == new:
+        return ""
+    return (
+        f"was of the changes since {old[:_SHOWN]}, and those since {new[:_SHOWN]} were merged, such"
+        " as after a change of the target branch; revoke it and approve again"
+    )
 
 
 def _created(version: GitLabVersion) -> datetime:

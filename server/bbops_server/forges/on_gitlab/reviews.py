@@ -11,16 +11,18 @@ import msgspec
 
 from bbops_server.forges.api import decode
 from bbops_server.forges.hosted import ForgeError, ForgeGone
-from bbops_server.forges.on_gitlab.approvals import find_times, list_verdicts
+from bbops_server.forges.on_gitlab.approvals import find_times, is_push, list_verdicts
 from bbops_server.forges.on_gitlab.project import READ, V4
 from bbops_server.forges.on_gitlab.pulls import GitLabPulls
 from bbops_server.forges.on_gitlab.shapes import (
     GitLabApproval,
     GitLabApprovals,
+    GitLabGroup,
     GitLabNote,
     GitLabReviewer,
     GitLabUser,
     GitLabVersion,
+    login,
 )
 from bbops_server.forges.values import PullReview
 
@@ -97,15 +99,16 @@ class GitLabReviews(GitLabPulls):
         return list(list_verdicts(found.approved_by, reviewers, versions, times))
 
     async def list_authors(self, number: int) -> frozenset[str]:
-        """Return the logins of the authors and committers of a merge request's commits.
+        """Return the logins of a merge request's authors, committers, and users who pushed to it.
 
         An author with an unknown address has no login, and neither has a co-author in a message.
+        Events name the users of all pushes but the first, whatever addresses their commits have.
 
         Raises:
             ForgeError: the forge does not list all of its commits.
         """
         pull = await self.read_pull(number)
-        logins, cursor = set[str](), ""
+        logins, cursor = await self._find_pushers(number), ""
         for _ in range(MAX_COMMIT_PAGES):
             page = await self._read_authors(pull.id, cursor)
             users = [commit.author for commit in page.commits.nodes if commit]
@@ -127,10 +130,19 @@ class GitLabReviews(GitLabPulls):
         return member is not None and member.access_level >= DEVELOPER
 
     async def is_team_member(self, team: str, login: str) -> bool:
-        """Return whether a user is a direct member of a group, such as `acme/backend`."""
-        number = await self.find_user_id(login)
-        group = quote(team.removeprefix("@"), safe="")
-        return await self._find_member(f"{V4}/groups/{group}/members", number) is not None
+        """Return whether a user is a direct member of a group, such as `acme/backend`.
+
+        Only groups with access to the project count: anybody can create a group with the name of a
+        user or group that is gone.
+        """
+        number, name = await self.find_user_id(login), team.removeprefix("@").lower()
+        path = f"{V4}/groups/{quote(name, safe='')}/members"
+        if await self._find_member(path, number) is None:
+            return False
+        groups = await self.read_pages(
+            f"{await self.find_root()}/groups", list[GitLabGroup], with_shared="true"
+        )
+        return any(group.full_path.lower() == name for group in groups)
 
     async def _list_reviewers(self, path: str) -> Sequence[GitLabReviewer]:
         try:
@@ -148,6 +160,11 @@ class GitLabReviews(GitLabPulls):
             f"{path}/notes", list[GitLabNote], may_cut=True, order_by="created_at", sort="desc"
         )
         return find_times(notes)
+
+    async def _find_pushers(self, number: int) -> set[str]:
+        path = f"{await self.find_root()}/merge_requests/{number}/notes"
+        notes = await self.read_pages(path, list[GitLabNote], activity_filter="only_activity")
+        return {login(note.author) for note in notes if is_push(note)}
 
     async def _read_authors(self, number: int, cursor: str) -> _CommittedPull:
         variables = {"id": f"gid://gitlab/MergeRequest/{number}", "after": cursor or None}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -11,6 +11,9 @@ from bbops_server.forges.values import CheckState, PullRequest, PullState
 
 GHOST: Final = "ghost"
 """The login of deleted users."""
+
+Time = Annotated[datetime, msgspec.Meta(tz=True)]
+"""A time with its zone; others cannot be compared."""
 
 _STATES: Final[dict[str, PullState]] = {
     "opened": "open", "locked": "open", "closed": "closed", "merged": "merged",
@@ -25,6 +28,12 @@ class GitLabUser(msgspec.Struct):
 
     username: str
     id: int = 0
+
+
+class GitLabGroup(msgspec.Struct):
+    """A group; `full_path` has the groups that it is in, such as `acme/backend`."""
+
+    full_path: str
 
 
 class GitLabPull(msgspec.Struct):
@@ -79,7 +88,7 @@ class GitLabApproval(msgspec.Struct):
     """An approval that was not revoked; older versions of GitLab leave out its time."""
 
     user: GitLabUser
-    approved_at: datetime | None = None
+    approved_at: Time | None = None
 
 
 class GitLabApprovals(msgspec.Struct):
@@ -93,14 +102,18 @@ class GitLabReviewer(msgspec.Struct):
 
     user: GitLabUser
     state: str
-    created_at: datetime
+    created_at: Time
 
 
 class GitLabVersion(msgspec.Struct):
-    """A version of a merge request: the head after a push."""
+    """A version of a merge request: the head after a push, or after a change of the target.
+
+    Reviewers see the changes from `base_commit_sha` to the head.
+    """
 
     head_commit_sha: str
-    created_at: datetime
+    created_at: Time
+    base_commit_sha: str | None = None
 
 
 class GitLabNote(msgspec.Struct):
@@ -110,7 +123,7 @@ class GitLabNote(msgspec.Struct):
     body: str
     author: GitLabUser | None = None
     system: bool = False
-    created_at: datetime | None = None
+    created_at: Time | None = None
 
 
 class GitLabStatus(msgspec.Struct):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from bbops_server.forges.hosted import HostedForge
+from bbops_server.forges.hosted import ForgeGone, HostedForge
 from bbops_server.forges.values import BranchRules, PullRequest
 from bbops_server.process.children import SupervisedChild
 from bbops_server.process.messages.reviews import (
@@ -22,9 +22,10 @@ from bbops_server.publish.forge_reviews.rules import (
     MAX_VOICES,
     PullVoices,
     ReviewDemands,
+    explain_granters,
     find_excluded,
     find_obstacles,
-    granters_of,
+    granter_ids_of,
     is_of_bot,
     list_voices,
 )
@@ -112,8 +113,8 @@ class ForgeReview:
         if content.messages is None:
             return ["the messages of its commits are too long to be read"]
         bots = await self._forge.bot_logins()
-        if is_of_bot(pull, bots) and not granters_of(f"{pull.body}\n{content.messages}"):
-            return ["its author is a bot, and no trailer 'On-behalf-of' names a person"]
+        if is_of_bot(pull, bots) and (why := explain_granters(f"{pull.body}\n{content.messages}")):
+            return [why]
         return await self._find_missing(pull, content, demands)
 
     async def _fetch_head(self, pull: PullRequest) -> str:
@@ -144,12 +145,22 @@ class ForgeReview:
     async def _read_voices(self, pull: PullRequest, messages: str) -> PullVoices:
         """Return the verdicts of users who may write."""
         authors = await self._forge.list_authors(pull.number)
-        excluded = find_excluded(pull, authors, await self._forge.bot_logins(), messages)
+        bots = await self._forge.bot_logins()
+        ids = granter_ids_of(f"{pull.body}\n{messages}") if is_of_bot(pull, bots) else ()
+        renamed = [login for number in ids if (login := await self._find_login(number))]
+        excluded = find_excluded(pull, authors, bots, messages, renamed)
         reviews = await self._forge.list_reviews(pull.number)
         voices = list_voices(pull, reviews, excluded)
         asked = dict.fromkeys((*voices.approved, *voices.refused[:MAX_VOICES]))
         writers = {who for who in asked if await self._forge.may_write(who)}
         return voices.of_writers({*writers, *voices.refused[MAX_VOICES:]})
+
+    async def _find_login(self, number: str) -> str:
+        """Return the login of a user now; empty for a deleted user."""
+        try:
+            return await self._forge.login_of(number)
+        except ForgeGone:
+            return ""
 
     async def _read_owners(self) -> CodeOwners:
         """Return the owners of files by the live commit."""

@@ -16,12 +16,16 @@ from bbops_server.forges.values import CheckState, PullRequest, PullReview
 MAX_VOICES: Final = 50
 """The most reviewers of a verdict that count; anybody may review a public repository."""
 
+MAX_GRANTERS: Final = 20
+"""The most people with an id: each costs a request."""
+
 _SHOWN: Final = 7
 _TRAILER: Final = re.compile(
-    r"^On-behalf-of:[ \t]*@?([\w.-]+)[ \t]*$", re.MULTILINE | re.IGNORECASE
+    r"^On-behalf-of:[ \t]*@?([\w.-]+)(?:[ \t]+\(id (\d{1,20})\))?[ \t\r]*$",
+    re.MULTILINE | re.IGNORECASE,
 )
 _COAUTHOR: Final = re.compile(
-    r"^Co-authored-by:[^<\n]*<(?:\d+\+)?([\w.-]+)@users\.noreply\.[\w.-]+>[ \t]*$",
+    r"^Co-authored-by:[^<\n]*<(?:\d+\+)?([\w.-]+)@users\.noreply\.[\w.-]+>[ \t\r]*$",
     re.MULTILINE | re.IGNORECASE,
 )
 
@@ -80,16 +84,29 @@ def granters_of(text: str) -> frozenset[str]:
 
     Args:
         text: a pull request's description or commit messages, with the trailer
-            `On-behalf-of: LOGIN`, or `Co-authored-by` with a login in the address.
+            `On-behalf-of: LOGIN (id 42)`, or `Co-authored-by` with a login in the address.
     """
-    return frozenset(
-        login.lower() for found in (_TRAILER, _COAUTHOR) for login in found.findall(text)
-    )
+    named = [login for login, _ in _TRAILER.findall(text)]
+    return frozenset(login.lower() for login in (*named, *_COAUTHOR.findall(text)))
+
+
+def granter_ids_of(text: str) -> frozenset[str]:
+    """Return the ids of these people on the forge, which stay when a login changes."""
+    return frozenset(number for _, number in _TRAILER.findall(text) if number)
+
+
+def explain_granters(text: str) -> str:
+    """Return why the trailers of a bot's work are not enough; empty if they name its people."""
+    if not granters_of(text):
+        return "its author is a bot, and no trailer 'On-behalf-of' names a person"
+    is_long = len(granter_ids_of(text)) > MAX_GRANTERS
+    return f"its trailers name more than {MAX_GRANTERS} people" if is_long else ""
 
 
 def find_excluded(
-    pull: PullRequest, authors: Collection[str], bots: Collection[str], messages: str
-) -> Mapping[str, str]:
+    pull: PullRequest, authors: Collection[str], bots: Collection[str], messages: str,
+    renamed: Collection[str] = (),
+) -> Mapping[str, str]:  # fmt: skip
     """Return the users whose approval does not count, by their login in lower case.
 
     Args:
@@ -97,13 +114,14 @@ def find_excluded(
         authors: the logins of the authors and committers of its commits.
         bots: the logins that the server acts as.
         messages: the messages of its commits.
+        renamed: the logins that people with an id in a trailer have now.
 
     Returns:
         A value continues "the approval of …".
     """
     excluded = {who.lower(): "does not count: an author of some commits" for who in authors}
     if is_of_bot(pull, bots):
-        people = granters_of(pull.body) | granters_of(messages)
+        people = granters_of(pull.body) | granters_of(messages) | {who.lower() for who in renamed}
         excluded |= dict.fromkeys(people, "does not count: the bot acted on their behalf")
     excluded |= {who.lower(): "does not count: the server itself" for who in bots}
     return {**excluded, pull.author.lower(): "does not count: the author"}
