@@ -58,7 +58,7 @@ def test_what_loses_something_is_made_once_it_is_approved(place: PostgresPlace, 
     assert migrate.apply(place, tables, {planned.hash}) == planned
     assert migrate.plan(place, tables).is_empty
     table = "members" if name.startswith("a table") else "people"
-    assert query(place, f'SELECT count(*) FROM "_before_{planned.hash}_{table}"') == [(3,)]
+    assert query(place, f'SELECT count(*) FROM "_before_{planned.copy_name}_{table}"') == [(3,)]
 
 
 @pytest.mark.parametrize("name", IMPOSSIBLE)
@@ -139,7 +139,8 @@ def test_an_index_is_built_beside_those_who_write(place: PostgresPlace) -> None:
 
 def test_a_lost_column_is_kept_in_a_copy(place: PostgresPlace) -> None:
     tables = changed(drop("people", "price"))
-    name = migrate.plan(place, tables).hash
-    migrate.apply(place, tables, {name})
-    kept = query(place, f"SELECT price::text FROM _before_{name}_people ORDER BY id")
+    planned = migrate.plan(place, tables)
+    migrate.apply(place, tables, {planned.hash})
+    table = f"_before_{planned.copy_name}_people"
+    kept = query(place, f"SELECT price::text FROM {table} ORDER BY id")
     assert kept == [("1.50",), ("2.50",), ("3.50",)]
