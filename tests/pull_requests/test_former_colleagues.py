@@ -115,7 +115,7 @@ def test_decisions_of_a_former_maintainer_do_not_count(mall: Mall, tmp_path: Pat
     loop, person = mall.loop_of("shop"), mall.people["maintainer"]
     at = replace(loop.context, project=replace(loop.context.project, state=tmp_path))
     held = HeldCommit("ReviewMissing", "held", "", old=OLD, new=NEW)
-    accept(held, NEW, at, who=WHO, project="shop")
+    accept(held, NEW, at, base="", who=WHO, project="shop")
     allow_hosts(tmp_path, NEW, ["api.example.com"], WHO, "shop")
     for disabled, role in ((True, Role.MAINTAINER), (False, Role.VIEWER), (False, None)):
         assert (read_accepted(at, OLD), find_allowed(at, tmp_path, NEW)) == (

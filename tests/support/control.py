@@ -88,7 +88,7 @@ class OneProject:
         self.asked.append(f"{name} again" if again else name)
         return SINCE if name == "small" else None
 
-    def accept(self, name: str, commit: str, base: str = "", who: str = "") -> bool:
+    def accept(self, name: str, commit: str, base: str, who: str) -> bool:
         if commit != "b" * 7:
             raise ServerError(f"commit '{commit}' does not wait")
         self.asked.append(f"{name} {commit}")

@@ -93,7 +93,7 @@ def require_commit(branch: str, newest: str, named: str) -> None:
 
 
 def allow(
-    state: Path, commit: str, hosts: Sequence[str], who: str = "", project: str = ""
+    state: Path, commit: str, hosts: Sequence[str], who: str, project: str
 ) -> DraftHosts:  # fmt: skip
     """Allow more hosts for one commit of a draft, as one user; blocks.
 

@@ -199,7 +199,7 @@ class ProjectDrafts:
         return True
 
     async def allow(
-        self, slug: str, commit: str, hosts: Sequence[str], who: str = "", project: str = ""
+        self, slug: str, commit: str, hosts: Sequence[str], who: str, project: str
     ) -> tuple[str, ...]:  # fmt: skip
         """Allow hosts for a draft's newest commit only; return all that are allowed for it.
 

@@ -42,8 +42,7 @@ def accept_command(new: str, at: PublishContext, *, old: str = "") -> str:
 
 
 def accept(
-    held: Stalled | None, commit: str, at: PublishContext, *, base: str = "", who: str = "",
-    project: str = "",
+    held: Stalled | None, commit: str, at: PublishContext, *, base: str, who: str, project: str
 ) -> None:  # fmt: skip
     """Record that a commit on hold is accepted.
 
@@ -51,7 +50,8 @@ def accept(
         held: the reason why the newest commit is not live.
         commit: the full id of the commit.
         at: the context with the state folder.
-        base: the full id of the live commit, to accept every commit between the two.
+        base: the full id of the live commit, to accept every commit between the two; empty for
+            `commit` alone.
         who: the e-mail address of the user.
         project: the name of the project.
 

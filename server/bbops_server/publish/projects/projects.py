@@ -136,7 +136,7 @@ class ServerProjects:
             pulls.refresh()
         return True
 
-    def accept(self, name: str, commit: str, base: str = "", who: str = "") -> bool:
+    def accept(self, name: str, commit: str, base: str, who: str) -> bool:
         """Accept a commit on hold; False if the project does not exist."""
         reconciler = self._find(name)
         if reconciler is not None:

@@ -73,7 +73,7 @@ class DraftSource(Protocol):
         ...
 
     async def allow(
-        self, slug: str, commit: str, hosts: Sequence[str], who: str = "", project: str = ""
+        self, slug: str, commit: str, hosts: Sequence[str], who: str, project: str
     ) -> tuple[str, ...]:  # fmt: skip
         """Allow hosts for a draft's newest commit only; return all that are allowed for it.
 
@@ -270,7 +270,7 @@ class StatusSource(Protocol):
         """
         ...
 
-    def accept(self, name: str, commit: str, base: str = "", who: str = "") -> bool:
+    def accept(self, name: str, commit: str, base: str, who: str) -> bool:
         """Accept a held commit; False if the project does not exist.
 
         `base` is the live commit if every commit since then is accepted; `who` is the e-mail

@@ -114,7 +114,7 @@ class Reconciler:
         add_publication(self.context.project.state, publication)
         self.on_publication(publication)
 
-    def accept(self, commit: str, base: str = "", who: str = "") -> None:
+    def accept(self, commit: str, base: str, who: str) -> None:
         """Accept a commit on hold. Arguments and errors as of `held.accept`."""
         accept(
             self.board.stalled, commit, self.context, base=base, who=who, project=self.board.name
