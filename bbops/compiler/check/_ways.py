@@ -108,7 +108,7 @@ def _of_agents(project: Project) -> Iterator[tuple[str, Way]]:
         runs_on = agent.model.runs_on
         has_user = runs_on.starts == ("chat",) and runs_on.chat is not None
         authentication = runs_on.chat.authentication if has_user and runs_on.chat else "None"
-        for tool in dict.fromkeys(agent.model.tools):
+        for tool in dict.fromkeys(agent.model.tool_names):
             yield tool, Way(f"agent '{name}'", authentication, has_request=False)
 
 

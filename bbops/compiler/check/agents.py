@@ -13,7 +13,7 @@ _PARTS = ("input", "params", "query")
 def check(project: Project) -> Iterator[Diagnostic]:
     """Yield tools whose arguments collide, and a warning for those that a model cannot know."""
     for agent in project.agents.values():
-        for at, name in enumerate(agent.model.tools):
+        for at, name in enumerate(agent.model.tool_names):
             function = project.functions.get(name)
             if function is None:
                 continue
@@ -33,6 +33,6 @@ def check(project: Project) -> Iterator[Diagnostic]:
                     f"say in {function.file} what it does: it is all that the model knows about it",
                     severity="warning",
                 )  # fmt: skip
-            if agent.model.tools.index(name) != at:
+            if agent.model.tool_names.index(name) != at:
                 message = f"tool '{name}' is listed twice here"
                 yield Diagnostic(place, "duplicate-name", message)

@@ -2,23 +2,69 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Discriminator, Field, Tag, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from bbops.base.model import Model
+from bbops.base.model import Model, Plain
 from bbops.base.names import Duration, EventName
-from bbops.language.resources._kind import FunctionName, Kind, RealtimeName
-from bbops.language.resources._schedule import Cron
+from bbops.language.expressions.values import BareField
+from bbops.language.resources._job import Debounce, Priority, Retry, Unique
+from bbops.language.resources._kind import FunctionName, KebabName, Kind, RealtimeName
+from bbops.language.resources._schedule import Cron, Every, TimeZone
+from bbops.language.resources.realtime import MessageName
 from bbops.language.resources.trigger import DatabaseTrigger, Webhook
+from bbops.language.shape import Shape
+from bbops.runtime.values.durations import seconds
+
+MODEL_ADDONS: Final = ("aiModel", "chatModel")
+"""The addons whose models agents can use."""
+LONGEST_SECONDS: Final = 900
+
+
+class Prices(Model):
+    """The prices of a million tokens that the model reads and writes, in one currency."""
+
+    input: Annotated[float, Field(ge=0, strict=False)]
+    output: Annotated[float, Field(ge=0, strict=False)]
 
 
 class AgentModel(Model):
-    """The addon that talks to the model, and the model's name there."""
+    """The addon that talks to the model, and the model's name there.
+
+    - `maxTokens` is the longest answer. `options` are other parameters of the vendor, by its names,
+      which come before ours.
+    - `prices` are needed for a limit of `money`.
+    """
 
     addon: str
-    name: str
+    name: Annotated[str, Field(min_length=1)]
+    max_tokens: Annotated[int, Field(ge=1, le=1_000_000)] = 2048
+    options: dict[str, Plain] = {}
+    prices: Prices | None = None
+
+
+class Tool(Model):
+    """A function that the model can call; the short form is its name.
+
+    - `approval: true` holds each call until the chat's user or a member of the project approves it,
+      for 7 days. An expression over `args`, such as `args.amount > 50`, holds the calls for which
+      it is true. `false` says that calls need nobody.
+    """
+
+    function: FunctionName
+    approval: BareField | None = None
+
+
+def _form(given: object) -> str:
+    return _MAP if isinstance(given, dict) else _NAME
+
+
+_MAP, _NAME = "<map>", "<name>"
+ToolField = Annotated[
+    Annotated[FunctionName, Tag(_NAME)] | Annotated[Tool, Tag(_MAP)], Discriminator(_form)
+]
 
 
 class Chat(Model):
@@ -27,15 +73,77 @@ class Chat(Model):
     authentication: Literal["None", "JWT"]
 
 
+class ScheduleStart(Model):
+    """The times at which the agent runs, as of a task; the short form is a cron line."""
+
+    short_form: ClassVar[str] = "a cron line such as 0 8 * * 1"
+
+    schedule: Cron | None = None
+    every: Every | None = None
+    timezone: TimeZone = "UTC"
+    overlap: Literal["skip", "queue", "allow"] = "skip"
+    missed: Literal["once", "skip", "all"] = "once"
+    jitter: Duration | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_cron(cls, data: Any) -> Any:
+        """Read a text as a cron line; refuse two schedules, and none."""
+        return _only({"schedule": data} if isinstance(data, str) else data, "schedule", "every")
+
+
+class EventStart(Model):
+    """The events that start the agent, as of a trigger; the short form is a name, or a list."""
+
+    short_form: ClassVar[str] = "the name of an event such as order.paid"
+
+    event: Annotated[list[EventName], Field(min_length=1, max_length=100)]
+    where: BareField | None = None
+    unique: Unique | None = None
+    debounce: Debounce | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_name(cls, data: Any) -> Any:
+        """Read a text or a list as the events."""
+        data = {"event": data} if isinstance(data, str | list) else data
+        return _only(data, "unique", "debounce", is_needed=False)
+
+    @field_validator("event", mode="before")
+    @classmethod
+    def read_one(cls, data: Any) -> Any:
+        """Read a single event as a list of one."""
+        return [data] if isinstance(data, str) else data
+
+
+class RealtimeStart(Model):
+    """The messages of a topic that start the agent; the short form is the topic's file.
+
+    `event` is one name; without it, each message starts the agent. `where` reads `event`.
+    """
+
+    short_form: ClassVar[str] = "the name of a file of realtime/"
+
+    topic: RealtimeName
+    event: MessageName | None = None
+    where: BareField | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def read_topic(cls, data: Any) -> Any:
+        """Read a text as the topic."""
+        return {"topic": data} if isinstance(data, str) else data
+
+
 class RunsOn(Model):
     """The events and requests that start the agent; any number of them."""
 
     chat: Chat | None = None
-    schedule: Cron | None = None
+    schedule: ScheduleStart | None = None
     webhook: Webhook | None = None
     database: DatabaseTrigger | None = None
-    event: EventName | None = None
-    realtime: RealtimeName | None = None
+    event: EventStart | None = None
+    realtime: RealtimeStart | None = None
 
     @model_validator(mode="before")
     @classmethod
@@ -51,31 +159,106 @@ class RunsOn(Model):
         return tuple(name for name in type(self).model_fields if getattr(self, name) is not None)
 
 
+class Memory(Model):
+    """How many messages of a chat the model sees again, and how long a chat is kept."""
+
+    messages: Annotated[int, Field(ge=0, le=1000)] = 40
+    for_: Duration = Field(default="30d", alias="for")
+
+
 class Limits(Model):
-    """The limits at which a run of the agent ends."""
+    """The limits at which a run of the agent ends with `agentLimit`.
+
+    - `maxSteps` counts answers of the model, `timeout` the time of a run without its waits.
+    - `tokens` counts what the model has read and written in the run, `money` what it has cost.
+    - `concurrency` is the number of runs of the agent at a time.
+    """
 
     max_steps: Annotated[int, Field(ge=1, le=100)] = 10
     timeout: Duration = "60s"
+    tokens: Annotated[int, Field(ge=1)] | None = None
+    money: Annotated[float, Field(gt=0, strict=False)] | None = None
+    concurrency: Annotated[int, Field(ge=1, le=50)] = 4
+
+    @field_validator("timeout")
+    @classmethod
+    def check_timeout(cls, given: str) -> str:
+        """Refuse more than a run may take."""
+        if seconds(given) > LONGEST_SECONDS:
+            raise PydanticCustomError("bad_value", "a run takes 15m at most")
+        return given
 
 
 class Agent(Kind):
     """A model with instructions, and functions as its tools.
 
+    - A run is a job: its steps are the answers of the model and the calls of tools, and what has
+      been done once is not done again when a server ends in the middle.
     - A tool's arguments are the `input`, `params` and `query` of its function together, so no name
       may be listed twice. Its `description` is all that the model knows of it.
     - `vars.auth` is the user of the chat; it is there where the agent runs on a chat with JWT, and
       on nothing else.
-    - `runsOn` names any number of starts; at least one.
+    - `runsOn` names any number of starts; at least one. `chat` is `POST /~agents/<name>` with
+      `{chat?, message}`. What has happened reaches the model as the first message of the run, never
+      in `instructions`.
+    - An agent that runs on a webhook, an event, rows, a topic, or a chat without JWT says
+      `approval`, true or false, of each tool that changes data or reaches other services.
+    - `memory` belongs to one chat and its user; other runs have none.
+    - `output` is a shape: the agent then answers with a value that fits it, instead of a text.
+    - `retry`, `priority`, `onDead` and `renamedFrom` are those of a trigger.
     """
 
     folder: ClassVar[str] = "agents"
-    run_by: ClassVar[str] = "bbops.runtime.work.agents"
+    run_by: ClassVar[str] = "bbops.runtime.agents.loop"
     rank: ClassVar[int] = 80
     nests: ClassVar[bool] = False
 
     description: str | None = None
     model: AgentModel
     instructions: Annotated[str, Field(min_length=1)]
-    tools: list[FunctionName] = []
+    tools: list[ToolField] = []
+    memory: Memory = Field(default_factory=Memory)
+    output: Shape | None = None
     runs_on: RunsOn
     limits: Limits = Field(default_factory=Limits)
+    retry: Retry | None = None
+    priority: Priority = "normal"
+    on_dead: FunctionName | None = None
+    renamed_from: KebabName | None = None
+    enabled: bool = True
+
+    @model_validator(mode="after")
+    def check_money(self) -> Self:
+        """Refuse a limit of money without prices."""
+        if self.limits.money is not None and self.model.prices is None:
+            message = "'money' needs the prices of the model"
+            hint = "add 'prices: { input: …, output: … }' to 'model', for a million tokens"
+            raise PydanticCustomError("one_of", message, {"key": "limits", "hint": hint})
+        return self
+
+    @property
+    def every_tool(self) -> tuple[Tool, ...]:
+        """The tools, those in the short form as well."""
+        return tuple(
+            one if isinstance(one, Tool) else Tool(function=one, approval=None)
+            for one in self.tools
+        )
+
+    @property
+    def tool_names(self) -> tuple[str, ...]:
+        """The functions that are its tools, in their order."""
+        return tuple(str(one.function) for one in self.every_tool)
+
+
+def _only(data: Any, *keys: str, is_needed: bool = True) -> Any:
+    """Return the data of a map with one of the keys, or with none where none is needed."""
+    if not isinstance(data, dict):
+        return data
+    given = [key for key in data if key in keys]
+    first, second = keys
+    if len(given) > 1:
+        context = {"first": given[0], "key": given[1]}
+        raise PydanticCustomError("one_of", "'{key}' cannot be combined with '{first}'", context)
+    if is_needed and not given:
+        raise PydanticCustomError("one_of", f"'{first}' or '{second}' is missing", {"key": ""})
+    return data

@@ -75,5 +75,5 @@ def outline_agents(relations: Relations) -> Iterator[AgentOutline]:
         model = agent.model
         yield AgentOutline(
             name, agent.file, 1, (model.description or "").strip(), model.model.addon,
-            model.model.name, tuple(model.tools), model.runs_on.starts,
+            model.model.name, model.tool_names, model.runs_on.starts,
         )  # fmt: skip
