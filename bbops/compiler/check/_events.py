@@ -59,6 +59,7 @@ def find_payloads(project: Project) -> Mapping[str, Sequence[Type]]:
             if (heard := step.hears()) is not None:
                 found.setdefault(heard, [])
     for agent in project.agents.values():
-        if agent.model.runs_on.event is not None:
-            found.setdefault(agent.model.runs_on.event, [])
+        start = agent.model.runs_on.event
+        for name in start.event if start else ():
+            found.setdefault(name, [])
     return found

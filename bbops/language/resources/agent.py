@@ -239,10 +239,7 @@ class Agent(Kind):
     @property
     def every_tool(self) -> tuple[Tool, ...]:
         """The tools, those in the short form as well."""
-        return tuple(
-            one if isinstance(one, Tool) else Tool(function=one, approval=None)
-            for one in self.tools
-        )
+        return tuple(one if isinstance(one, Tool) else Tool(function=one) for one in self.tools)
 
     @property
     def tool_names(self) -> tuple[str, ...]:
