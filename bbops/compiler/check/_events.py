@@ -59,7 +59,7 @@ def find_payloads(project: Project) -> Mapping[str, Sequence[Type]]:
             if (heard := step.hears()) is not None:
                 found.setdefault(heard, [])
     for agent in project.agents.values():
-        start = agent.model.runs_on.event
-        for name in start.event if start else ():
-            found.setdefault(name, [])
+        started = agent.model.runs_on.event
+        for event in started.event if started is not None else ():
+            found.setdefault(event, [])
     return found
