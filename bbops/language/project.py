@@ -369,7 +369,7 @@ class Project:
     @property
     def on_dead(self) -> Iterator[OnDead]:
         """The functions that run after dead jobs."""
-        named: tuple[Mapping[str, Resource[Any]], ...] = (self.triggers, self.tasks)
+        named: tuple[Mapping[str, Resource[Any]], ...] = (self.triggers, self.tasks, self.agents)
         for resource in (resource for group in named for resource in group.values()):
             model, old = resource.model, resource.model.renamed_from
             if model.on_dead is not None and model.enabled:

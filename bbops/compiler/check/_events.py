@@ -59,6 +59,7 @@ def find_payloads(project: Project) -> Mapping[str, Sequence[Type]]:
             if (heard := step.hears()) is not None:
                 found.setdefault(heard, [])
     for agent in project.agents.values():
-        if agent.model.runs_on.event is not None:
-            found.setdefault(agent.model.runs_on.event, [])
+        started = agent.model.runs_on.event
+        for event in started.event if started is not None else ():
+            found.setdefault(event, [])
     return found

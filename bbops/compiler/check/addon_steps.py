@@ -24,7 +24,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
                 yield from _disabled(project, addon, "the response", function.at, place)
     for agent in project.agents.values():
         name = agent.model.model.addon
-        if kind(name) is not None:
+        if name in project.addons:
             yield from _disabled(project, name, "the agent", agent.place, "model", "addon")
 
 

@@ -25,19 +25,6 @@ def check(project: Project) -> Iterator[Diagnostic]:
                 addon.place("config", key=True), "missing-key", "'config' is missing",
                 "it needs " + ", ".join(found.needs_config),
             )  # fmt: skip
-    for agent in project.agents.values():
-        name = agent.model.model.addon
-        if kind(name) is None and name not in project.addons:
-            yield Diagnostic(
-                agent.place("model", "addon"), "unknown-addon", f"addon '{name}' does not exist",
-                suggest(name, kinds()) or "the addons for models are aiModel and chatModel",
-            )  # fmt: skip
-        elif name not in _MODELS:
-            yield Diagnostic(
-                agent.place("model", "addon"), "bad-value", f"addon '{name}' has no models",
-                "the addons for models are aiModel and chatModel",
-            )  # fmt: skip
 
 
 _OWN = "one of your own needs a 'server', such as https://api.example.com"
-_MODELS = frozenset({"aiModel", "chatModel"})

@@ -17,7 +17,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
     """Yield values that do not fit, and names of resources that are there."""
     for task in project.tasks.values():
         yield from _input(project, task)
-    for named in (project.tasks, project.triggers):
+    for named in (project.tasks, project.triggers, project.agents):
         for one in named.values():
             yield from _renamed(one, named)
 

@@ -1,11 +1,14 @@
-"""Conditions of triggers over the rows or the event they are about, and the keys of lanes."""
+"""Conditions of triggers over the rows or the event they are about, and the keys of lanes.
+
+`agent_starts` checks the same of the starts of agents.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from bbops.base.diagnostics import Diagnostic, suggest
+from bbops.base.diagnostics import Diagnostic, article, suggest
 from bbops.base.names import env_name
 from bbops.compiler.check._outside import Outside
 from bbops.compiler.check._ways import event_of, rows_of
@@ -15,7 +18,7 @@ from bbops.language.expressions.values import Bare, Expression
 from bbops.language.project import Project, Resource
 from bbops.language.resources._job import Debounce, Lane, Unique
 from bbops.language.resources.function import Function
-from bbops.language.resources.trigger import DatabaseTrigger, Trigger
+from bbops.language.resources.trigger import DatabaseTrigger, Trigger, Webhook
 from bbops.language.shape import shape_types
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.filters import FUNCTIONS
@@ -27,47 +30,46 @@ _KEYS: Final = frozenset({"text", "integer", "any"})
 
 
 def check(project: Project) -> Iterator[Diagnostic]:
-    """Yield mistakes in `where` of triggers and of agents that run on changed rows."""
+    """Yield mistakes in conditions, keys, events and signatures."""
     for trigger in project.triggers.values():
-        yield from _where(project, trigger, trigger.model.database, "database")
-        yield from _of_event(project, trigger)
-        yield from _public_keys(trigger)
+        yield from check_rows(project, trigger, trigger.model.database, "database")
+        if trigger.model.where is not None:
+            yield from check_where(find_outside(project, trigger), trigger.model.where, "where")
+        if trigger.model.webhook is not None:
+            yield from check_public_keys(trigger, trigger.model.webhook, "webhook")
         yield from _own_events(project, trigger)
         for key in ("lane", "unique", "debounce"):
-            keyed = getattr(trigger.model, key)
-            yield from _key(find_outside(project, trigger), trigger, keyed, key)
+            yield from check_key(find_outside(project, trigger), getattr(trigger.model, key), key)
     for function in project.functions.values():
         if function.model.job is not None:
-            yield from _key(find_input(function), function, function.model.job.lane, "job", "lane")
+            yield from check_key(find_input(function), function.model.job.lane, "job", "lane")
     for one in project.on_dead:
         if one.function in project.functions:
             yield from _brought(project.functions[one.function], JOB_DEAD, OWN_EVENTS[JOB_DEAD])
-    for agent in project.agents.values():
-        yield from _where(project, agent, agent.model.runs_on.database, "runsOn", "database")
 
 
-def _public_keys(trigger: Resource[Trigger]) -> Iterator[Diagnostic]:
-    """Refuse a public key in the file that its scheme cannot use."""
-    if trigger.model.webhook is None:
-        return
-    signature = trigger.model.webhook.signature
+def check_public_keys(
+    resource: Resource[Any], webhook: Webhook, *path: str
+) -> Iterator[Diagnostic]:  # fmt: skip
+    """Refuse a public key in the file that its scheme cannot use; `path` leads to the webhook."""
+    signature = webhook.signature
     for number, key in enumerate(signature.public_key):
         if not env_name(key):
             try:
                 check_secret(signature.scheme, key)
             except FlowError as error:
-                given = trigger.document.root["webhook"]["signature"]["publicKey"]
-                place = trigger.place(
-                    "webhook", "signature", "publicKey", *((number,) if type(given) is list else ())
-                )
+                place = resource.place(*path, "signature", "publicKey", number)
                 hint = f"copy the public key from the settings of {signature.scheme}"
                 yield Diagnostic(place, "bad-value", error.message, hint)
 
 
-def _where(
+def check_rows(
     project: Project, resource: Resource[Any], database: DatabaseTrigger | None, *path: str
 ) -> Iterator[Diagnostic]:
-    """A bare column is that of the new row, of the old one where there is no new."""
+    """Yield the mistakes of `where` over rows; `path` leads to the map that names the table.
+
+    A bare column is a column of the new row, or of the old row of a delete.
+    """
     if database is None or database.where is None or database.table not in project.stored_tables:
         return
     rows = rows_of(project, database).fields or {}
@@ -78,13 +80,13 @@ def _where(
     yield from decides_alone(resource, database.where, *path, "where")
 
 
-def _key(
-    outside: Outside | None, resource: Resource[Any], keyed: Lane | Unique | Debounce | None,
-    *path: str,
-) -> Iterator[Diagnostic]:  # fmt: skip
+def check_key(
+    outside: Outside | None, keyed: Lane | Unique | Debounce | None, *path: str
+) -> Iterator[Diagnostic]:
+    """Yield the mistakes of a key, at `path`; none where nothing is known of what it may read."""
     if keyed is None or outside is None:
         return
-    what, path = path[-1], (*path, "key")
+    what, path, resource = path[-1], (*path, "key"), outside.resource
     of = outside.value(keyed.key, *path)
     yield from outside.found
     yield from decides_alone(resource, keyed.key, *path)
@@ -117,17 +119,23 @@ def find_outside(project: Project, trigger: Resource[Trigger]) -> Outside | None
 
 def _own_events(project: Project, trigger: Resource[Trigger]) -> Iterator[Diagnostic]:
     """Refuse an event of ours that there is not, and fields that one of them does not bring."""
-    function = project.functions.get(trigger.model.function)
-    for number, event in enumerate(trigger.model.event or ()):
+    function, events = project.functions.get(trigger.model.function), trigger.model.event or ()
+    yield from check_own_events(trigger, events, "event")
+    for event in events:
+        if event in OWN_EVENTS and function is not None:
+            yield from _brought(function, event, OWN_EVENTS[event])
+
+
+def check_own_events(
+    resource: Resource[Any], events: Sequence[str], *path: str
+) -> Iterator[Diagnostic]:  # fmt: skip
+    """Refuse unknown names of our own events; `path` leads to a name, or to a list of them."""
+    for number, event in enumerate(events):
         if is_reserved(event) and event not in OWN_EVENTS:
-            is_list = isinstance(trigger.document.root["event"], list)
             yield Diagnostic(
-                trigger.place("event", *((number,) if is_list else ())), "reserved-event",
-                f"bbops emits no event '{event}'",
+                resource.place(*path, number), "reserved-event", f"bbops emits no event '{event}'",
                 suggest(event, OWN_EVENTS) or f"there is {', '.join(OWN_EVENTS)}",
             )  # fmt: skip
-        elif event in OWN_EVENTS and function is not None:
-            yield from _brought(function, event, OWN_EVENTS[event])
 
 
 def _brought(
@@ -142,26 +150,26 @@ def _brought(
             )  # fmt: skip
 
 
-def _of_event(project: Project, trigger: Resource[Trigger]) -> Iterator[Diagnostic]:
-    where = trigger.model.where
-    if where is None:
-        return
-    outside = find_outside(project, trigger)
+def check_where(outside: Outside | None, where: Bare, *path: str | int) -> Iterator[Diagnostic]:
+    """Yield the mistakes of a condition, at `path`; none where its names are unknown."""
     if outside is None:
         return
-    outside.condition(where, "where")
+    outside.condition(where, *path)
     yield from outside.found
-    yield from decides_alone(trigger, where, "where")
+    yield from decides_alone(outside.resource, where, *path)
 
 
-def decides_alone(resource: Resource[Any], where: Bare, *path: str) -> Iterator[Diagnostic]:
+def decides_alone(
+    resource: Resource[Any], where: Bare, *path: str | int
+) -> Iterator[Diagnostic]:  # fmt: skip
     """Refuse what may give another answer when it is asked again."""
     wanted = sorted({*calls_of(where.node)}) if isinstance(where, Expression) else []
+    noun = article(resource.model.noun or resource.kind)
     for name in wanted:
         if name in FUNCTIONS and FUNCTIONS[name].needs_host:
             yield Diagnostic(
                 resource.place(*path), "not-in-where",
-                f"'{path[-1]}' of a {resource.model.noun or resource.kind} cannot use '{name}()'",
+                f"'{path[-1]}' of {noun} cannot use '{name}()'",
                 "it goes by what has happened alone; decide the rest in the function",
             )  # fmt: skip
 

@@ -118,7 +118,7 @@ def _read_folder(folder: Path, task: str, count: int) -> Sequence[TaskTicks]:
         raise BbopsError(f"the project has no task '{task}'", hint=hint)
     now = round(1000 * time.time())  # noqa: TID251 - ours
     return [
-        list_ticks(compile_schedule(name, model), count, now)
+        list_ticks(compile_schedule(f"tasks/{name}", model), count, now)
         for name, model in sorted(tasks.items()) if not task_name or name == task_name
     ]  # fmt: skip
 

@@ -9,9 +9,10 @@ from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model, Plain
 from bbops.base.names import Duration, EventName
-from bbops.language.expressions.values import BareField
+from bbops.language.expressions.nodes import Literal as Constant
+from bbops.language.expressions.values import Bare, BareField, Expression
 from bbops.language.resources._job import Debounce, Priority, Retry, Unique
-from bbops.language.resources._kind import FunctionName, KebabName, Kind, RealtimeName
+from bbops.language.resources._kind import FunctionName, KebabName, Kind, Names, RealtimeName
 from bbops.language.resources._schedule import Cron, Every, TimeZone
 from bbops.language.resources.realtime import MessageName
 from bbops.language.resources.trigger import DatabaseTrigger, Webhook
@@ -55,6 +56,23 @@ class Tool(Model):
 
     function: FunctionName
     approval: BareField | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether calls may wait for approval."""
+        return self.approval is not None and not _is(self.approval, value=False)
+
+    @property
+    def condition(self) -> str:
+        """The condition under which a call waits; empty if all calls wait, or none."""
+        is_constant = _is(self.approval, value=True) or _is(self.approval, value=False)
+        return getattr(self.approval, "text", "") if not is_constant else ""
+
+
+def _is(bare: Bare | None, *, value: bool) -> bool:
+    """Return whether an expression is this constant."""
+    node = bare.node if isinstance(bare, Expression) else None
+    return isinstance(node, Constant) and node.value is value
 
 
 def _form(given: object) -> str:
@@ -143,7 +161,7 @@ class RunsOn(Model):
     webhook: Webhook | None = None
     database: DatabaseTrigger | None = None
     event: EventStart | None = None
-    realtime: RealtimeStart | None = None
+    realtime: Annotated[RealtimeStart | None, Names("realtime")] = None
 
     @model_validator(mode="before")
     @classmethod
@@ -157,6 +175,13 @@ class RunsOn(Model):
     def starts(self) -> tuple[str, ...]:
         """The given keys."""
         return tuple(name for name in type(self).model_fields if getattr(self, name) is not None)
+
+    @property
+    def open_starts(self) -> tuple[str, ...]:
+        """The given keys with which strangers start it: all but a schedule and a chat with JWT."""
+        is_private = self.chat is not None and self.chat.authentication == "JWT"
+        closed = {"schedule", "chat"} if is_private else {"schedule"}
+        return tuple(name for name in self.starts if name not in closed)
 
 
 class Memory(Model):
@@ -239,10 +264,7 @@ class Agent(Kind):
     @property
     def every_tool(self) -> tuple[Tool, ...]:
         """The tools, those in the short form as well."""
-        return tuple(
-            one if isinstance(one, Tool) else Tool(function=one, approval=None)
-            for one in self.tools
-        )
+        return tuple(one if isinstance(one, Tool) else Tool(function=one) for one in self.tools)
 
     @property
     def tool_names(self) -> tuple[str, ...]:

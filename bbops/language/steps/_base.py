@@ -65,6 +65,7 @@ class Step(Model):
         leaves: it leaves the function as `return` does.
         waits: it may take time or fail for a while, so `timeout` and `retry` make sense.
         fits_transaction: a rollback undoes all of its effects.
+        writes: it changes data that lasts, or reaches another service.
         sleeps: it ends the run of a job, which continues later.
         keeps_rules: it obeys the rules of tables; any other step is refused for tables with rules.
     """
@@ -74,6 +75,7 @@ class Step(Model):
     leaves: ClassVar[bool] = False
     waits: ClassVar[bool] = True
     fits_transaction: ClassVar[bool] = False
+    writes: ClassVar[bool] = False
     sleeps: ClassVar[bool] = False
     keeps_rules: ClassVar[bool] = False
 

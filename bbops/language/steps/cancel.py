@@ -27,6 +27,7 @@ class Cancel(Step):
 
     run_by: ClassVar[str] = "bbops.runtime.work.jobs"
     title: ClassVar[str] = "Cancel Job"
+    writes: ClassVar[bool] = True
     fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(

@@ -30,6 +30,7 @@ class CreateApiKey(Step):
     """
 
     title: ClassVar[str] = "Create API Key"
+    writes: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "A key for a machine",

@@ -35,6 +35,7 @@ class Delete(Step):
     """
 
     title: ClassVar[str] = "Database Query: delete"
+    writes: ClassVar[bool] = True
     fits_transaction: ClassVar[bool] = True
     keeps_rules: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (

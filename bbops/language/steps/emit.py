@@ -32,6 +32,7 @@ class Emit(Step):
 
     run_by: ClassVar[str] = "bbops.runtime.work.events"
     title: ClassVar[str] = "Emit Event"
+    writes: ClassVar[bool] = True
     fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example("Say that a note was made", "- emit: { event: note.added, payload: { id: 4 } }"),

@@ -42,6 +42,7 @@ class Enqueue(Step):
 
     run_by: ClassVar[str] = "bbops.runtime.work.jobs"
     title: ClassVar[str] = "Enqueue"
+    writes: ClassVar[bool] = True
     fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(

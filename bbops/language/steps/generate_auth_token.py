@@ -39,6 +39,7 @@ class GenerateAuthToken(Step):
     """
 
     title: ClassVar[str] = "Generate Auth Token"
+    writes: ClassVar[bool] = True
     fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(

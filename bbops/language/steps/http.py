@@ -50,6 +50,7 @@ class Http(Step):
     """
 
     title: ClassVar[str] = "External API Call"
+    writes: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Ask, and take a missing one for an answer",

@@ -68,6 +68,7 @@ class Insert(Step):
     """
 
     title: ClassVar[str] = "Database Query: insert"
+    writes: ClassVar[bool] = True
     fits_transaction: ClassVar[bool] = True
     keeps_rules: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (

@@ -34,6 +34,7 @@ class Publish(Step):
 
     run_by: ClassVar[str] = "bbops.runtime.realtime.topics"
     title: ClassVar[str] = "Publish"
+    writes: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Tell who looks at a board",

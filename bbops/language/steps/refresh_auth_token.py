@@ -27,6 +27,7 @@ class RefreshAuthToken(Step):
     """
 
     title: ClassVar[str] = "Refresh Auth Token"
+    writes: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Go on with a sign-in",

@@ -25,6 +25,7 @@ class RevokeApiKey(Step):
     """
 
     title: ClassVar[str] = "Revoke API Key"
+    writes: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "End a key",

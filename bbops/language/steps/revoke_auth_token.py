@@ -27,6 +27,7 @@ class RevokeAuthToken(Step):
     """
 
     title: ClassVar[str] = "Revoke Auth Token"
+    writes: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(
             "Sign out",

@@ -35,6 +35,7 @@ class Send(Step):
 
     run_by: ClassVar[str] = "bbops.runtime.work.sent_webhooks"
     title: ClassVar[str] = "Send Webhook"
+    writes: ClassVar[bool] = True
     fits_transaction: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (
         Example(

@@ -47,6 +47,7 @@ class Update(Step):
     """
 
     title: ClassVar[str] = "Database Query: update"
+    writes: ClassVar[bool] = True
     fits_transaction: ClassVar[bool] = True
     keeps_rules: ClassVar[bool] = True
     examples: ClassVar[tuple[Example, ...]] = (

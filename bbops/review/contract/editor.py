@@ -37,6 +37,8 @@ _ANY_TEXT = {"type": "string"}
 _BARE = {"anyOf": [{"type": "string"}, {"type": "boolean"}, {"type": "number"}]}
 _STEP = {"$comment": "a step"}
 """A placeholder for the reference to all steps, which pydantic would follow."""
+_SHORT_KEYS = {"read_body_path": "body", "read_cron": "schedule", "read_topic": "topic"}
+"""The key whose value is the short form of a map, by the function that reads it."""
 _PLAIN: dict[str, JsonSchemaValue] = {
     "read_static": _ANY_TEXT, "read_bare": _BARE, "read_step": _STEP, "read_value": {},
     "plain": {},
@@ -161,9 +163,10 @@ class _Generator(GenerateJsonSchema):
         if function == "read_gives":
             shape = {"type": "object", "additionalProperties": inner}
             return {"anyOf": [inner, shape]}
-        if function == "read_body_path":
-            path = inner["properties"]["body"]
-            return {"anyOf": [{key: path[key] for key in path.keys() - {"title"}}, inner]}
+        if (key := _SHORT_KEYS.get(function)) is not None:
+            return {"anyOf": [_untitled(inner["properties"][key]), inner]}
+        if function == "read_name":
+            return {"anyOf": [*inner["properties"]["event"]["anyOf"], inner]}
         if function == "read_place":
             return {"anyOf": [{"enum": ["path", "query", "header", "body"]}, inner]}
         return {"anyOf": [_TYPE, inner]} if function == "read_short_form" else inner
@@ -200,6 +203,10 @@ def _tidy(node: Any) -> Any:
     return found
 
 
+def _untitled(schema: JsonSchemaValue) -> JsonSchemaValue:
+    return {key: schema[key] for key in schema.keys() - {"title"}}
+
+
 def _with_names(node: Any, names: Names) -> Any:
     """Return a schema whose references have the names of a project as options."""
     if isinstance(node, list):
@@ -210,12 +217,16 @@ def _with_names(node: Any, names: Names) -> Any:
     properties = found.get("properties")
     if isinstance(properties, dict):
         for key, folder in (*folder_of_key().items(), (COLUMNS, COLUMNS)):
-            if key in properties and names.get(folder):
+            if key in properties and names.get(folder) and "pattern" not in properties[key]:
                 properties[key] = _one_of(properties[key], names[folder])
     return found
 
 
 def _one_of(schema: JsonSchemaValue, options: list[str]) -> JsonSchemaValue:
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [_one_of(option, options) for option in schema["anyOf"]]}
     if schema.get("type") == "array":
-        return {**schema, "items": {"enum": options}}
+        items = schema.get("items", {})
+        named = _one_of(items, options) if "anyOf" in items else {"enum": options}
+        return {**schema, "items": named}
     return {**schema, "enum": options} if schema.get("type") == "string" else schema

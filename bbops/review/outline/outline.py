@@ -383,8 +383,25 @@ class TopicOutline:
 
 
 @dataclass(frozen=True, slots=True)
+class ApprovalOutline:
+    """A tool whose calls wait for approval: those for which `condition` is true; all if empty."""
+
+    tool: str
+    condition: str
+
+
+@dataclass(frozen=True, slots=True)
 class AgentOutline:
-    """An agent; `starts` are the keys of its `runsOn`."""
+    """An agent.
+
+    Attributes:
+        starts: the keys of its `runsOn`.
+        approvals: the tools whose calls wait.
+        memory: such as `40 messages for 30d`.
+        output: the fields of its answer; empty if it answers with a text.
+        limits: such as `10 steps`, `60s`, `50000 tokens` and `4 runs at a time`.
+        on_dead: the function that runs when a run has failed for the last time; empty without one.
+    """
 
     name: str
     file: str
@@ -394,6 +411,12 @@ class AgentOutline:
     model: str
     tools: tuple[str, ...]
     starts: tuple[str, ...]
+    approvals: tuple[ApprovalOutline, ...]
+    memory: str
+    output: tuple[str, ...]
+    limits: tuple[str, ...]
+    enabled: bool
+    on_dead: str
 
 
 @dataclass(frozen=True, slots=True)

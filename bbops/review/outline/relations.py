@@ -56,7 +56,9 @@ class Relations:
             _index(_functions_of(project.tasks)),
             _index(_functions_of(project.triggers)),
             _index(
-                (tool, name) for name, agent in project.agents.items() for tool in agent.model.tool_names
+                (tool, name)
+                for name, agent in project.agents.items()
+                for tool in agent.model.tool_names
             ),
             _index(_targets(project)),
             {name: find_uses(project, name) for name in project.functions},

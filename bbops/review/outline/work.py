@@ -5,10 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bbops.language.project import Resource
+from bbops.language.resources.agent import Agent, Limits
 from bbops.language.resources.task import Task
 from bbops.language.resources.trigger import Trigger
 from bbops.language.resources.webhook import ReceiverTable
-from bbops.review.outline.outline import AgentOutline, TaskOutline, TriggerOutline, WebhookOutline
+from bbops.review.outline.outline import (
+    AgentOutline,
+    ApprovalOutline,
+    TaskOutline,
+    TriggerOutline,
+    WebhookOutline,
+)
 from bbops.review.outline.places import text_at
 from bbops.review.outline.relations import Relations
 
@@ -75,5 +82,24 @@ def outline_agents(relations: Relations) -> Iterator[AgentOutline]:
         model = agent.model
         yield AgentOutline(
             name, agent.file, 1, (model.description or "").strip(), model.model.addon,
-            model.model.name, model.tool_names, model.runs_on.starts,
+            model.model.name, model.tool_names, model.runs_on.starts, tuple(_approvals(model)),
+            f"{model.memory.messages} messages for {model.memory.for_}",
+            tuple(name.rstrip("?") for name in model.output or ()), tuple(_limits(model.limits)),
+            model.enabled, model.on_dead or "",
         )  # fmt: skip
+
+
+def _approvals(agent: Agent) -> Iterator[ApprovalOutline]:
+    for tool in agent.every_tool:
+        if tool.waits:
+            yield ApprovalOutline(str(tool.function), tool.condition)
+
+
+def _limits(limits: Limits) -> Iterator[str]:
+    yield f"{limits.max_steps} steps"
+    yield str(limits.timeout)
+    if limits.tokens is not None:
+        yield f"{limits.tokens} tokens"
+    if limits.money is not None:
+        yield f"a cost of {limits.money:g}"
+    yield f"{limits.concurrency} runs at a time"

@@ -12,7 +12,8 @@ from bbops.language.project import OPEN, Resource, Route
 from bbops.language.resources._access import RateLimit
 from bbops.language.resources.channel import Cors
 from bbops.language.resources.trigger import Signature
-from bbops.review.plan.breaking import authentication_place, webhook_paths
+from bbops.review.plan.agents import find_opened_agents
+from bbops.review.plan.breaking import authentication_place, webhook_key, webhook_paths
 from bbops.review.plan.changes import cors, shown_roles
 from bbops.review.plan.finding import Finding, finding, sort_findings
 from bbops.review.plan.guards import find_changed_guards
@@ -40,7 +41,7 @@ def find_access(pairs: Pairs) -> tuple[Finding, ...]:
     found += _signatures(pairs)
     found += find_added_receivers(pairs)
     found += find_opened_topics(pairs)
-    found += _agents(pairs)
+    found += find_opened_agents(pairs)
     found += _private_columns(pairs)
     found += find_changed_guards(pairs)
     found += find_reached(pairs)
@@ -142,7 +143,7 @@ def _wider(base: Cors | None, head: Cors | None) -> Iterator[str]:
         yield f"pages can read the headers {more}"
 
 
-# ---- webhooks, agents
+# ---- webhooks
 def _signatures(pairs: Pairs) -> Iterator[Finding]:
     head, open_ = (
         webhook_paths(pairs.head),
@@ -154,7 +155,7 @@ def _signatures(pairs: Pairs) -> Iterator[Finding]:
             old, new = _webhook(base).signature, _webhook(head[path]).signature
             if old != new:
                 message = f"is signed {_signed(new)}, not {_signed(old)}"
-                place = head[path].place("webhook", "signature")
+                place = head[path].place(*webhook_key(head[path]), "signature")
                 yield finding("signature-dropped", f"POST {path}", message, place)
         elif route is not None and route.authentication in OPEN:
             message, place = "is taken without a signature", route.endpoint.place("path")
@@ -172,20 +173,6 @@ def _signed(by: Signature) -> str:
 
 def _webhook(of: Resource[Any]) -> Any:
     return of.model.webhook if of.kind == "trigger" else of.model.runs_on.webhook
-
-
-def _agents(pairs: Pairs) -> Iterator[Finding]:
-    for base, head in pairs.both("agents"):
-        subject = f"agent {head.name}"
-        was, now = base.model.runs_on.chat, head.model.runs_on.chat
-        if now is not None and now.authentication == "None" and was and was != now:
-            message, place = "anybody may chat, it needed JWT", head.place("runsOn", "chat")
-            yield finding("authentication-removed", subject, message, place)
-        had = {pairs.new_name("functions", name) for name in base.model.tools}
-        for at, name in enumerate(head.model.tools):
-            if name not in had:
-                place = head.place("tools", at)
-                yield finding("agent-tool-added", subject, f"may call '{name}'", place)
 
 
 # ---- columns

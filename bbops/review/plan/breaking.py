@@ -177,10 +177,17 @@ def webhook_paths(project: Project) -> dict[str, Resource[Any]]:
     return found
 
 
+def webhook_key(resource: Resource[Any]) -> tuple[str, ...]:
+    """Return the keys of the received webhook in a trigger's or an agent's file."""
+    return ("webhook",) if resource.kind == "trigger" else ("runsOn", "webhook")
+
+
 def _webhook_breaks(pairs: Pairs) -> Iterator[Finding]:
     answered = {address(route) for route in pairs.head.routes}
     kept = webhook_paths(pairs.head)
     for path, base in webhook_paths(pairs.base).items():
         if path not in kept and ("POST", path) not in answered:
             message = "nothing handles its calls any more"
-            yield finding("webhook-removed", f"POST {path}", message, base.place("webhook"))
+            yield finding(
+                "webhook-removed", f"POST {path}", message, base.place(*webhook_key(base))
+            )

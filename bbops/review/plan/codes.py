@@ -205,6 +205,13 @@ CODES: Final[Mapping[str, Code]] = {
     "agent-tool-added": _opens(
         "an agent can call another function", "check what the function changes"
     ),
+    "agent-opened": _opens(
+        "strangers can start an agent: by a chat without JWT, a webhook, an event, rows or a topic",
+        "check what its tools can do, and write 'approval' for those that change something",
+    ),
+    "approval-dropped": _opens(
+        "an agent calls a tool without an approval that it needed", "keep 'approval' of the tool"
+    ),
     "match-loosened": _opens(
         "routes of a table reach rows that 'match' or 'owner' left out",
         "keep the column in 'match'",

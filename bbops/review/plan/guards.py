@@ -68,9 +68,9 @@ def _ways(pairs: Pairs) -> Iterator[Way]:
         now = reached(pairs.head, *head.model.middleware)
         yield _way(pairs, f"topic {head.model.topic}", was, now, head.place("middleware"))
     for base, head in pairs.both("agents"):
-        for tool in base.model.tools:
+        for tool in base.model.tool_names:
             name = pairs.new_name("functions", tool)
-            if name in head.model.tools:
+            if name in head.model.tool_names:
                 was, now = reached(pairs.base, tool), reached(pairs.head, name)
                 yield _way(pairs, f"agent {head.name}", was, now, head.place("tools"))
 

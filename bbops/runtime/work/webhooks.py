@@ -33,6 +33,9 @@ _EMIT: Final = (
 )
 _EVENT: Final = "webhook/"
 
+AGENT_HOOK: Final = "~agents/"
+"""Prefix of the name of a webhook that starts an agent."""
+
 
 def webhook_event(name: str) -> str:
     """Return the event name of a webhook trigger."""
@@ -41,7 +44,7 @@ def webhook_event(name: str) -> str:
 
 def display_name(name: str) -> str:
     """Return the name of an event for a function: for a webhook, the name of its trigger."""
-    return name.removeprefix(_EVENT)
+    return name.removeprefix(_EVENT).removeprefix("~")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +187,12 @@ class ReceivedLog:
             return None
         event = webhook_event(hook), name, rows[0][0], self._now(), "", 0
         ((event_id,),) = await self._database.write(f"{EMIT} RETURNING id", event)
-        return f"{TRIGGERS}{hook}@{event_id}"
+        return f"{_work_of(hook)}@{event_id}"
+
+
+def _work_of(hook: str) -> str:
+    """Return the work that a webhook starts."""
+    return f"{hook[1:]}/webhook" if hook.startswith(AGENT_HOOK) else f"{TRIGGERS}{hook}"
 
 
 def _read_delivery(row: Sequence[Any]) -> ReceivedDelivery:

@@ -1,0 +1,235 @@
+"""Runs of agents: tools, approvals, memory, limits, and a death behind each of their commits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bbops.base.host import HttpRequest, HttpResponse
+from bbops.compiler.compile.release import build
+from bbops.compiler.testing.host import FakeHttp, KeptLog, fake_host
+from bbops.database.migrate.migrate import apply
+from bbops.database.sqlite.driver import Sqlite
+from bbops.database.sqlite.work import SqliteWork
+from bbops.runtime.agents.control import AgentControl, RunDetails
+from bbops.runtime.linking.release import link
+from bbops.runtime.linking.work import Work, link_work
+from bbops.runtime.work.run_record import RunRecord
+from bbops.runtime.work.sql_engine import SqlEngine
+from bbops.runtime.work.statements import emit
+from bbops.runtime.work.values import AsleepError
+from bbops.source.tree import MemoryTree
+from tests.support.mortal import KilledError, Mortal
+
+PROJECT = """
+bbops: 1
+name: help
+env:
+  AI_KEY: { secret: true }
+"""
+NOTES = """
+columns:
+  id: { type: integer, primaryKey: true, auto: increment }
+  text: { type: string, maxLength: 200 }
+"""
+ADD = """
+description: Adds a note.
+input: { text: { type: string, maxLength: 200 } }
+steps:
+  - insert: { table: notes, data: { text: "${ input.text }" } }
+    as: note
+  - return:
+      value: { id: "${ vars.note.id }" }
+"""
+FAIL = """
+description: Fails.
+steps:
+  - throw: { status: 404, message: there is no such thing }
+"""
+AGENT = """
+model: { addon: aiModel, name: large, prices: { input: 1, output: 2 } }
+instructions: Keep the notes.
+tools:
+  - fail
+  - { function: add, approval: APPROVAL }
+runsOn:
+  event: note.wanted
+  schedule: 0 8 * * 1
+limits: { maxSteps: 4, tokens: 1000 }
+"""
+FILES = {
+    "project.yaml": PROJECT, "tables/notes.yaml": NOTES, "functions/add.yaml": ADD,
+    "functions/fail.yaml": FAIL,
+    "addons/aiModel.yaml": "enabled: true\nconfig: { apiKey: '${ env.AI_KEY }' }\n",
+}  # fmt: skip
+
+
+def call(tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"name": tool, "arguments": json.dumps(arguments)}
+
+
+class Vendor(FakeHttp):
+    """A vendor whose answers follow a script: a text, or calls of tools."""
+
+    def __init__(self, script: Sequence[Any]) -> None:
+        super().__init__()
+        self.script = script
+
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        self.sent.append(request)
+        asked = json.loads(request.body)["messages"]
+        number = sum(one["role"] == "assistant" for one in asked)
+        message: dict[str, Any] = {"role": "assistant", "content": None}
+        told = self.script[number]
+        if isinstance(told, str):
+            message["content"] = told
+        else:
+            message["tool_calls"] = [
+                {"id": f"call_{number}_{at}", "type": "function", "function": one}
+                for at, one in enumerate(told)
+            ]
+        usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+        choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+        answer = {
+            "id": "c", "model": "large", "created": 1, "choices": choices, "usage": usage,
+        }  # fmt: skip
+        kind = {"content-type": "application/json"}
+        return HttpResponse(200, kind, json.dumps(answer).encode())
+
+
+class Desk:
+    """A project with an agent, its vendor, and one worker after the other."""
+
+    def __init__(self, database: Sqlite, script: Sequence[Any], agent: str) -> None:
+        self.database, self.vendor = database, Vendor(script)
+        self.random, self.log = fake_host(database).random, KeptLog()
+        built = build(MemoryTree({**FILES, "agents/keeper.yaml": agent}))
+        assert built.project is not None, [str(one) for one in built.diagnostics]
+        self.artifact = built.artifact
+        self.control = AgentControl(database)
+
+    def work(self, door: Any) -> Work:
+        host = fake_host(door, http=self.vendor)
+        host = replace(host, random=self.random, log=self.log)
+        release = link(self.artifact, name="a", host=host, env={"AI_KEY": "k" * 40})
+        return link_work(self.artifact, release)
+
+    async def attempt(self, name: str, commits: int = 0) -> str:
+        """Run the job once by a new worker; return how it ended."""
+        door = Mortal(self.database, 0)
+        engine = SqlEngine(door, SqliteWork(), name)  # type: ignore[arg-type]
+        work = self.work(door)
+        await engine.pump(work.plan.route)
+        await engine.reclaim()
+        (claim,) = await engine.claim(1)
+        door.left = commits
+        record = RunRecord(engine, claim, await engine.steps(claim))
+        try:
+            await work.plan.run(record)
+        except KilledError:
+            return "killed"
+        except AsleepError as asleep:
+            await record.sleep(asleep.waits)
+            return "waiting"
+        finally:
+            door.left = 0
+        assert await engine.end(claim)
+        return "done"
+
+    async def notes(self) -> list[str]:
+        return [text for (text,) in await self.database.read("SELECT text FROM notes ORDER BY id")]
+
+    async def only_run(self) -> RunDetails:
+        (run,) = await self.control.runs(10)
+        details = await self.control.show(run.uid)
+        assert details is not None
+        return details
+
+
+def on_desk(
+    tmp_path: Path, script: Sequence[Any], do: Callable[[Desk], Any], agent: str = AGENT,
+    approval: str = "false",
+) -> Any:  # fmt: skip
+    async def main() -> Any:
+        file = tmp_path / "data.sqlite"
+        built = build(MemoryTree(FILES))
+        assert built.project is not None, [str(one) for one in built.diagnostics]
+        apply(file, {name: one.model for name, one in built.project.tables.items()})
+        database = await Sqlite.open(file)
+        try:
+            await database.write_all([emit("note.wanted", '{"topic":"tea"}', 0)])
+            return await do(Desk(database, script, agent.replace("APPROVAL", approval)))
+        finally:
+            await database.close()
+
+    return asyncio.run(main())
+
+
+TWO_NOTES = [
+    [call("add", text="one")], [call("fail"), call("add", text="two")], "Both are there.",
+]  # fmt: skip
+
+
+def test_a_run_does_what_the_model_asks_for_and_keeps_each_step(tmp_path: Path) -> None:
+    async def do(desk: Desk) -> None:
+        assert await desk.attempt("one") == "done"
+        assert await desk.notes() == ["one", "two"]
+        run = await desk.only_run()
+        assert (run.run.state, run.run.start, run.answer) == ("done", "event", "Both are there.")
+        assert (run.run.tokens_in, run.run.tokens_out, run.run.micro_money) == (300, 30, 360)
+        kinds = [(step["kind"], step["name"]) for step in run.steps]
+        assert kinds == [
+            ("message", ""), ("model", ""), ("tool", "add"), ("model", ""), ("tool", "fail"),
+            ("tool", "add"), ("model", ""),
+        ]  # fmt: skip
+        failed = run.steps[4]["content"]
+        assert failed["isError"]
+        assert "there is no such thing" in failed["result"]
+        first = json.loads(desk.vendor.sent[0].body)
+        assert '"topic":"tea"' in first["messages"][1]["content"]
+        assert "tea" not in first["messages"][0]["content"]
+
+    on_desk(tmp_path, TWO_NOTES, do)
+
+
+def test_a_run_that_dies_behind_any_commit_ends_with_the_same_rows(tmp_path: Path) -> None:
+    async def do(desk: Desk) -> int:
+        deaths = 0
+        while await desk.attempt(f"w{deaths}", 1) == "killed":
+            deaths += 1
+        assert await desk.notes() == ["one", "two"]
+        run = await desk.only_run()
+        assert (run.run.state, run.answer, len(run.steps)) == ("done", "Both are there.", 7)
+        return deaths
+
+    assert on_desk(tmp_path, TWO_NOTES, do) >= 8
+
+
+@pytest.mark.parametrize("is_approved", [True, False])
+def test_a_call_that_needs_approval_waits_for_a_person(tmp_path: Path, is_approved: bool) -> None:
+    script = [[call("add", text="one")], "Done."]
+
+    async def do(desk: Desk) -> None:
+        assert await desk.attempt("one") == "waiting"
+        assert await desk.notes() == []
+        assert (await desk.only_run()).run.state == "waiting"
+        (approval,) = await desk.control.approvals(10)
+        assert (approval.tool, approval.arguments) == ("add", {"text": "one"})
+        at = approval.asked_at + 1
+        assert await desk.control.decide(approval.id, is_approved=is_approved, by="ann", at=at)
+        assert not await desk.control.decide(approval.id, is_approved=True, by="bob", at=at)
+        assert await desk.attempt("two") == "done"
+        assert await desk.notes() == (["one"] if is_approved else [])
+        run = await desk.only_run()
+        assert run.run.state == "done"
+        told = run.steps[2]["content"]
+        assert told["isError"] is not is_approved
+        assert len(desk.vendor.sent) == 2
+
+    on_desk(tmp_path, script, do, approval="args.text == 'one'")
