@@ -11,6 +11,7 @@ from typing import Any
 from bbops.base.diagnostics import Diagnostic
 from bbops.compiler.check._language import find_unsupported_parts
 from bbops.language.loading.load import kinds
+from bbops.language.resources._crud import List, is_crud
 from bbops.source.yaml.document import load
 
 CODE = "not-supported"
@@ -34,6 +35,8 @@ def parts_of(path: str, text: str) -> Iterator[str]:
     elif folder in kinds():
         keys = kinds()[folder].unsupported_keys()
         yield from (key for key in root if key in keys)
+    if folder == "endpoints" and is_crud(root) and root["actions"].get("list"):
+        yield from (key for key in root["actions"]["list"] if key in List.unsupported_keys())
     if folder == "functions":
         yield from (key for key in keys_in(root) if key in {*absent.steps, *absent.addon_steps})
 
