@@ -11,8 +11,6 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bbops.base import registry
-from bbops.base.model import _unsupported_keys
 from bbops.compiler.check import Cache, validate
 from bbops.compiler.check._language import find_unsupported_parts
 from bbops.compiler.compile.release import build
@@ -26,7 +24,13 @@ from tests.docs.marks import PAGES, find_wrong_marks, with_sentence
 from tests.support.cases import write
 from tests.support.features import without_webhooks
 from tests.support.served import git
-from tests.support.unsupported import CODE, files_with_unsupported, told_of
+from tests.support.unsupported import (
+    CODE,
+    files_with_unsupported,
+    forget,
+    hide_agents,
+    told_of,
+)
 
 SEND = "steps:\n  - email.sendEmail: { to: a@b.example, subject: One, text: Hello }\n"
 HERE = {"addons/email.yaml": MAIL}
@@ -53,8 +57,7 @@ def without_mail(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.fixture
 def without_agents(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Take away what runs agents, as if no version had done it yet."""
-    monkeypatch.setitem(sys.modules, "bbops.runtime.agents.loop", None)
-    forget()
+    hide_agents(monkeypatch)
     yield
     monkeypatch.undo()
     forget()
@@ -214,11 +217,6 @@ def test_a_branch_is_compared_with_main_and_main_with_its_origin(checkout: Path)
 
 
 # ---- it goes by itself
-def forget() -> None:
-    for cached in (registry.is_there, find_unsupported_parts, _unsupported_keys):
-        cached.cache_clear()
-
-
 def test_a_kind_with_a_module_that_runs_it_is_not_reported() -> None:
     assert severities(sample(agents__helper=HELPER)) == []
     assert "agents" not in find_unsupported_parts().kinds
