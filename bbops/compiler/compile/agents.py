@@ -16,6 +16,7 @@ from bbops.language.expressions.values import Constant
 from bbops.language.json_schema import Schema, shape_schema
 from bbops.language.project import Project, Resource
 from bbops.language.resources.agent import Agent, Tool
+from bbops.language.resources.function import Function
 from bbops.language.resources.task import Task
 from bbops.language.resources.trigger import Trigger, Webhook
 from bbops.language.shape import Shape, shape_spec, shape_types
@@ -73,7 +74,8 @@ def agent_tasks(project: Project) -> Iterator[Resource[Task]]:
         given, model = agent.model.runs_on.schedule, agent.model
         if given is not None:
             task = Task.model_construct(
-                **dict(given), function=function_name(agent.name), priority=model.priority,
+                schedule=given.schedule, every=given.every, timezone=given.timezone,
+                overlap=given.overlap, missed=given.missed, jitter=given.jitter, function=function_name(agent.name), priority=model.priority,
                 retry=model.retry, timeout=model.limits.timeout,
             )  # fmt: skip
             yield _start(agent, "schedule", task)
@@ -139,10 +141,24 @@ def _agent(
         "attempts": model.retry.attempts if model.retry else 5,
         "told": sorted(_told(project)),
     }  # fmt: skip
+    return {**found, "code": agent_code(project, agent, digest)}
+
+
+def agent_code(
+    project: Project, agent: Resource[Agent], digest: Callable[[str], str]
+) -> str:  # fmt: skip
+    """Return the digest of what a run depends on: the agent, and its tools with their callees."""
     told = {key: plain(agent.document.root.get(key)) for key in _CODE_KEYS}
-    texts = [repr((LOOP_VERSION, told, [one["schema"] for one in tools]))]
-    texts += [digest(one["function"]) for one in tools]
-    return {**found, "code": hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]}
+    names = agent.model.tool_names
+    shapes = [shape_schema(_arguments(project.functions[name])) for name in names]
+    texts = [repr((LOOP_VERSION, told, shapes)), *map(digest, names)]
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
+
+
+def _arguments(function: Resource[Function]) -> Shape:
+    """Return the arguments of a tool: the fields of all its shapes."""
+    shapes = [getattr(function.model, part) or {} for part in PARTS]
+    return {name: field for shape in shapes for name, field in shape.items()}
 
 
 def _step(addon: str) -> Part:
@@ -158,7 +174,7 @@ def _step(addon: str) -> Part:
 def _tool(project: CheckedProject, agent: Resource[Agent], tool: Tool, dialect: Dialect) -> Part:
     function = project.functions[str(tool.function)]
     shapes = {part: getattr(function.model, part) or {} for part in PARTS}
-    arguments = {name: field for shape in shapes.values() for name, field in shape.items()}
+    arguments = _arguments(function)
     approval, code = None, None
     if isinstance(tool.approval, Constant):
         approval = bool(tool.approval.value)

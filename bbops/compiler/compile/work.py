@@ -14,6 +14,7 @@ from bbops.compiler.check._order import called
 from bbops.compiler.check.tasks import constant_of
 from bbops.compiler.check.triggers import find_input, find_outside
 from bbops.compiler.compile.agents import (
+    agent_code,
     agent_tasks,
     agent_triggers,
     agent_webhooks,
@@ -33,7 +34,7 @@ from bbops.language.resources._job import Job, Retry
 from bbops.language.resources.trigger import Trigger
 from bbops.language.sql.dialect import Dialect
 from bbops.language.steps.emit import Emit
-from bbops.runtime.agents.values import DECISION, function_name
+from bbops.runtime.agents.values import DECISION, function_name, work_name
 from bbops.runtime.data.statements import Statement
 from bbops.runtime.values.durations import seconds
 from bbops.runtime.work.jobs import JOB_PREFIX
@@ -154,9 +155,16 @@ class WorkCode:
     statements: tuple[str, ...]
 
 
-def read_code(project: CheckedProject, function: str, dialect: Dialect) -> WorkCode:
-    """Return what jobs of a function would run, without a release."""
-    wanted, durable, statements = [function], dict[str, bytes](), dict[str, None]()
+def read_code(project: CheckedProject, work: Resource[Any], dialect: Dialect) -> WorkCode:
+    """Return what jobs would run, without a release.
+
+    Args:
+        project: the project of the work.
+        work: a function, a task, a trigger or an agent.
+        dialect: the dialect of the database.
+    """
+    functions = functions_of(work)
+    wanted, durable, statements = [*functions], dict[str, bytes](), dict[str, None]()
     while wanted:
         name = wanted.pop()
         if name not in durable:
@@ -165,7 +173,17 @@ def read_code(project: CheckedProject, function: str, dialect: Dialect) -> WorkC
             durable[name] = pack_value(code)
             statements |= dict.fromkeys(_statements(code))
             wanted += code["calls"].values()
-    return WorkCode(_digests(durable)(function), tuple(statements))
+    digest = _digests(durable)
+    if work.kind == "agent":
+        return WorkCode(agent_code(project, work, digest), tuple(statements))
+    return WorkCode(digest(functions[0]), tuple(statements))
+
+
+def functions_of(work: Resource[Any]) -> tuple[str, ...]:
+    """Return the functions that jobs run, without those that they call; for an agent, its tools."""
+    if work.kind == "agent":
+        return tuple(work.model.tool_names)
+    return (work.name if work.kind == "function" else str(work.model.function),)
 
 
 def _statements(code: Mapping[str, Any]) -> Iterator[str]:
@@ -180,7 +198,11 @@ _STATEMENT: Final = f"{Statement.__module__}:{Statement.__name__}"
 def find_works(project: CheckedProject) -> Mapping[str, Resource[Any]]:
     """Return what has jobs, by the name that they know it by, such as `triggers/order-paid`."""
     functions = {f"{JOB_PREFIX}{name}": project.functions[name] for name in project.started}
-    return {f"{one.kind}s/{one.name}": one for one in _every(project)} | functions
+    agents = {
+        work_name(one.name, start): one for one in enabled_agents(project)
+        for start in one.model.runs_on.starts
+    }  # fmt: skip
+    return {f"{one.kind}s/{one.name}": one for one in _every(project)} | functions | agents
 
 
 def _enqueued(project: CheckedProject, name: str, dialect: Dialect) -> Work:
