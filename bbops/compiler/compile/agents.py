@@ -75,7 +75,8 @@ def agent_tasks(project: Project) -> Iterator[Resource[Task]]:
         if given is not None:
             task = Task.model_construct(
                 schedule=given.schedule, every=given.every, timezone=given.timezone,
-                overlap=given.overlap, missed=given.missed, jitter=given.jitter, function=function_name(agent.name), priority=model.priority,
+                overlap=given.overlap, missed=given.missed, jitter=given.jitter,
+                function=function_name(agent.name), priority=model.priority,
                 retry=model.retry, timeout=model.limits.timeout,
             )  # fmt: skip
             yield _start(agent, "schedule", task)
