@@ -59,7 +59,7 @@ def test_completion_offers_tools_arguments_and_events(agents: Path) -> None:
             params = lsp.CompletionParams(editor.document(HELPER), place)
             found = await editor.client.text_document_completion_async(params)
             items = found.items if isinstance(found, lsp.CompletionList) else found or ()
-            labels = {one.label for one in items}
+            labels = {item.label for item in items}
             assert offered <= labels, (new, labels)
             assert not others & labels, (new, labels)
 
@@ -79,9 +79,9 @@ def test_definitions_of_tools_and_topics_are_found(agents: Path, at: str, target
         params = lsp.DefinitionParams(editor.document(HELPER), place)
         found = await editor.client.text_document_definition_async(params)
         assert isinstance(found, list | tuple)
-        (one,) = found
-        assert isinstance(one, lsp.Location)
-        assert one.uri == editor.uri(target)
+        (item,) = found
+        assert isinstance(item, lsp.Location)
+        assert item.uri == editor.uri(target)
 
     edit(agents, test)
 
@@ -93,8 +93,8 @@ def test_uses_of_a_function_include_tools_in_both_forms(agents: Path, at: str) -
         context = lsp.ReferenceContext(include_declaration=False)
         params = lsp.ReferenceParams(context, editor.document(HELPER), place)
         found = await editor.client.text_document_references_async(params) or ()
-        here = [one for one in found if one.uri == editor.uri(HELPER)]
-        (word,) = [text_at(editor.read(HELPER), one.range) for one in here]
+        here = [item for item in found if item.uri == editor.uri(HELPER)]
+        (word,) = [text_at(editor.read(HELPER), item.range) for item in here]
         assert word == at.partition("notes")[1] + at.partition("notes")[2].replace("¦", "")
 
     edit(agents, test)
@@ -113,9 +113,9 @@ def test_a_rename_of_a_tool_changes_the_agent(agents: Path, at: str, wanted: str
         params = lsp.RenameParams(editor.document(HELPER), place, "notes/shown")
         edited = await editor.client.text_document_rename_async(params)
         assert edited is not None
-        changes = [one for one in edited.document_changes or () if hasattr(one, "edits")]
-        texts = [e.new_text for one in changes for e in one.edits
-                 if one.text_document.uri == editor.uri(HELPER)]  # fmt: skip
+        changes = [item for item in edited.document_changes or () if hasattr(item, "edits")]
+        texts = [e.new_text for item in changes for e in item.edits
+                 if item.text_document.uri == editor.uri(HELPER)]  # fmt: skip
         assert any(wanted in text for text in texts), texts
 
     edit(agents, test)

@@ -21,8 +21,8 @@ class WritingStep(NamedTuple):
 
 def find_writing_step(project: Project, name: str) -> WritingStep | None:
     """Return the first step that writes in a function, or in those that it calls."""
-    for one in sorted(called(project, [name]), key=lambda one: one != name):
-        function = project.functions[one]
+    for callee in sorted(called(project, [name]), key=lambda callee: callee != name):
+        function = project.functions[callee]
         for step in function.model.every_step:
             if is_writing(project, step):
                 return WritingStep(function, step)

@@ -68,14 +68,14 @@ def _realtime(
 
 
 def find_event(agent: Resource[Agent]) -> Outside:
-    """Return what conditions and keys of an event start may read; the payload is open."""
+    """Return the scope of conditions and keys of an event start; the payload is open."""
     return Outside(agent, {"event": event_of(None)})
 
 
 def find_message(
     agent: Resource[Agent], topic: Resource[Realtime], start: RealtimeStart
 ) -> Outside:
-    """Return what the condition of a realtime start may read.
+    """Return the scope of the condition of a realtime start.
 
     The payload has the shape of the event; it is open if messages of several events start it.
     """

@@ -12,7 +12,7 @@ from bbops.compiler.check.triggers import check_where
 from bbops.language.addons._base import kind
 from bbops.language.expressions.types import Type, map_of
 from bbops.language.project import Project, Resource
-from bbops.language.resources.agent import MODEL_ADDONS, Agent, Tool
+from bbops.language.resources.agent import MODEL_ADDONS, Agent, AgentTool
 from bbops.language.resources.function import Function
 from bbops.language.shape import Shape, shape_types
 from bbops.runtime.agents.naming import tool_name
@@ -51,7 +51,7 @@ def argument_type(function: Resource[Function]) -> Type:
 
 
 def _model(project: Project, agent: Resource[Agent]) -> Iterator[Diagnostic]:
-    """Refuse an addon without models, and one that the project does not have."""
+    """Refuse an addon without models, and an addon that is missing."""
     name, place = agent.model.model.addon, agent.place("model", "addon")
     if name not in MODEL_ADDONS:
         is_there = kind(name) is not None or name in project.addons
@@ -105,7 +105,7 @@ def _arguments(
 
 
 def _approval(
-    project: Project, agent: Resource[Agent], function: Resource[Function], tool: Tool, at: int
+    project: Project, agent: Resource[Agent], function: Resource[Function], tool: AgentTool, at: int
 ) -> Iterator[Diagnostic]:
     """Check the condition of a tool; refuse its absence where strangers start what writes."""
     if tool.approval is not None:
@@ -127,5 +127,5 @@ def _approval(
 
 
 def find_call(agent: Resource[Any], function: Resource[Function]) -> Outside:
-    """Return what `approval` may read of a call: its arguments."""
+    """Return the scope of `approval`: the arguments of a call."""
     return Outside(agent, {"args": argument_type(function)})

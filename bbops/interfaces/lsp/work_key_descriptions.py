@@ -129,7 +129,7 @@ WORK_KEYS = {
     "Agent.output": "The shape of the answer, which is a value then instead of a text.",
     "limits": "The limits of a run.",
     "maxSteps": "The maximum number of the model's answers in a run.",
-    "Limits.timeout": "How long a run may take, without its waits; 15m at most.",
+    "AgentLimits.timeout": "How long a run may take, without its waits; 15m at most.",
     "tokens": "The tokens that the model may read and write in a run.",
     "money": "What a run may cost, in the currency of `prices`.",
     "concurrency": "The number of runs of the agent at a time.",

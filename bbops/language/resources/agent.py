@@ -46,12 +46,12 @@ class AgentModel(Model):
     prices: Prices | None = None
 
 
-class Tool(Model):
+class AgentTool(Model):
     """A function that the model can call; the short form is its name.
 
     - `approval: true` holds each call until the chat's user or a member of the project approves it,
       for 7 days. An expression over `args`, such as `args.amount > 50`, holds the calls for which
-      it is true. `false` says that calls need nobody.
+      it is true. `false` lets all calls run at once.
     """
 
     function: FunctionName
@@ -81,7 +81,7 @@ def _form(given: object) -> str:
 
 _MAP, _NAME = "<map>", "<name>"
 ToolField = Annotated[
-    Annotated[FunctionName, Tag(_NAME)] | Annotated[Tool, Tag(_MAP)], Discriminator(_form)
+    Annotated[FunctionName, Tag(_NAME)] | Annotated[AgentTool, Tag(_MAP)], Discriminator(_form)
 ]
 
 
@@ -191,7 +191,7 @@ class Memory(Model):
     for_: Duration = Field(default="30d", alias="for")
 
 
-class Limits(Model):
+class AgentLimits(Model):
     """The limits at which a run of the agent ends with `agentLimit`.
 
     - `maxSteps` counts answers of the model, `timeout` the time of a run without its waits.
@@ -224,13 +224,13 @@ class Agent(Kind):
     - `vars.auth` is the user of the chat; it is there where the agent runs on a chat with JWT, and
       on nothing else.
     - `runsOn` names any number of starts; at least one. `chat` is `POST /~agents/<name>` with
-      `{chat?, message}`. What has happened reaches the model as the first message of the run, never
-      in `instructions`.
+      `{chat?, message}`. The event reaches the model as the first message of the run, never in
+      `instructions`.
     - An agent that runs on a webhook, an event, rows, a topic, or a chat without JWT says
       `approval`, true or false, of each tool that changes data or reaches other services.
     - `memory` belongs to one chat and its user; other runs have none.
     - `output` is a shape: the agent then answers with a value that fits it, instead of a text.
-    - `retry`, `priority`, `onDead` and `renamedFrom` are those of a trigger.
+    - `retry`, `priority`, `onDead` and `renamedFrom` work as for a trigger.
     """
 
     folder: ClassVar[str] = "agents"
@@ -245,7 +245,7 @@ class Agent(Kind):
     memory: Memory = Field(default_factory=Memory)
     output: Shape | None = None
     runs_on: RunsOn
-    limits: Limits = Field(default_factory=Limits)
+    limits: AgentLimits = Field(default_factory=AgentLimits)
     retry: Retry | None = None
     priority: Priority = "normal"
     on_dead: FunctionName | None = None
@@ -262,14 +262,16 @@ class Agent(Kind):
         return self
 
     @property
-    def every_tool(self) -> tuple[Tool, ...]:
+    def every_tool(self) -> tuple[AgentTool, ...]:
         """The tools, those in the short form as well."""
-        return tuple(one if isinstance(one, Tool) else Tool(function=one) for one in self.tools)
+        return tuple(
+            tool if isinstance(tool, AgentTool) else AgentTool(function=tool) for tool in self.tools
+        )
 
     @property
     def tool_names(self) -> tuple[str, ...]:
         """The functions that are its tools, in their order."""
-        return tuple(str(one.function) for one in self.every_tool)
+        return tuple(str(tool.function) for tool in self.every_tool)
 
 
 def _only(data: Any, *keys: str, is_needed: bool = True) -> Any:

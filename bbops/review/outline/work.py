@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bbops.language.project import Resource
-from bbops.language.resources.agent import Agent, Limits
+from bbops.language.resources.agent import Agent, AgentLimits
 from bbops.language.resources.task import Task
 from bbops.language.resources.trigger import Trigger
 from bbops.language.resources.webhook import ReceiverTable
@@ -95,7 +95,7 @@ def _approvals(agent: Agent) -> Iterator[ApprovalOutline]:
             yield ApprovalOutline(str(tool.function), tool.condition)
 
 
-def _limits(limits: Limits) -> Iterator[str]:
+def _limits(limits: AgentLimits) -> Iterator[str]:
     yield f"{limits.max_steps} steps"
     yield str(limits.timeout)
     if limits.tokens is not None:

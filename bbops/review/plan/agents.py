@@ -7,7 +7,7 @@ from typing import Final
 
 from bbops.language.expressions.values import Expression
 from bbops.language.project import Resource
-from bbops.language.resources.agent import Agent, Tool
+from bbops.language.resources.agent import Agent, AgentTool
 from bbops.review.plan.finding import Finding, finding
 from bbops.review.plan.opened import Shape, shape
 from bbops.review.plan.pairs import Pairs
@@ -65,7 +65,7 @@ def _tools(pairs: Pairs, base: Resource[Agent], head: Resource[Agent]) -> Iterat
             yield finding("approval-dropped", subject, f"'{name}' {message}", place)
 
 
-def _dropped(was: Tool, now: Tool) -> str:
+def _dropped(was: AgentTool, now: AgentTool) -> str:
     """Return how calls lose their approval; empty if they keep it."""
     if not was.waits:
         return ""
@@ -77,5 +77,5 @@ def _dropped(was: Tool, now: Tool) -> str:
     return f"waits for approval if '{now.condition}'; {before}"
 
 
-def _shape(tool: Tool) -> Shape:
+def _shape(tool: AgentTool) -> Shape:
     return shape(tool.approval.node) if isinstance(tool.approval, Expression) else ()
