@@ -24,7 +24,7 @@ from bbops.runtime.agents.naming import tool_name
 from bbops.runtime.agents.values import LOOP_VERSION, STEPS, function_name, work_name
 from bbops.runtime.values.durations import seconds
 from bbops.runtime.work.values import OWN_EVENTS
-from bbops.runtime.work.webhooks import AGENT_HOOK, webhook_event
+from bbops.runtime.work.webhooks import AGENT_HOOK, message_event, webhook_event
 
 PARTS: Final = ("input", "params", "query")
 """The shapes of a function whose fields are the arguments of a tool."""
@@ -58,6 +58,11 @@ def agent_triggers(project: Project) -> Iterator[Resource[Trigger]]:
             }  # fmt: skip
         if runs_on.webhook is not None:
             given["webhook"] = {"webhook": runs_on.webhook}
+        if runs_on.realtime is not None:
+            topic = project.realtime[runs_on.realtime.topic].model
+            names = [runs_on.realtime.event] if runs_on.realtime.event else [*topic.events]
+            events = [message_event(runs_on.realtime.topic, name) for name in names]
+            given["realtime"] = {"event": events, "where": runs_on.realtime.where}
         for start, keys in given.items():
             yield _start(agent, start, Trigger.model_construct(**shared, **keys))
 

@@ -56,8 +56,8 @@ class ChatFunctions:
     def message_shape() -> Any:
         """Return the shape of a message."""
         return compile_shape({
-            "chat": {"type": "string", "optional": True, "nullable": True, "max_length": 100},
-            "message": {"type": "string", "min_length": 1, "max_length": MOST_CHARACTERS},
+            "chat": {"type": "string", "optional": True, "nullable": True, "maxLength": 100},
+            "message": {"type": "string", "minLength": 1, "maxLength": MOST_CHARACTERS},
         })  # fmt: skip
 
     @staticmethod

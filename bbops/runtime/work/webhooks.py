@@ -32,6 +32,7 @@ _EMIT: Final = (
     " CAST(? AS text), CAST(? AS text), CAST(? AS bigint), '', 0 WHERE CAST(? AS bigint) > 0"
 )
 _EVENT: Final = "webhook/"
+_MESSAGE: Final = "realtime/"
 
 AGENT_HOOK: Final = "~agents/"
 """Prefix of the name of a webhook that starts an agent."""
@@ -42,8 +43,18 @@ def webhook_event(name: str) -> str:
     return f"{_EVENT}{name}"
 
 
+def message_event(topic: str, message: str) -> str:
+    """Return the event name of a message of a topic that starts an agent."""
+    return f"{_MESSAGE}{topic}/{message}"
+
+
 def display_name(name: str) -> str:
-    """Return the name of an event for a function: for a webhook, the name of its trigger."""
+    """Return the name of an event for a function.
+
+    For a webhook, that is the name of its trigger; for a message of a topic, the message's own.
+    """
+    if name.startswith(_MESSAGE):
+        return name.removeprefix(_MESSAGE).partition("/")[2]
     return name.removeprefix(_EVENT).removeprefix("~")
 
 
