@@ -14,7 +14,7 @@ from tests.support.served import Served
 __all__ = ["helpdesk"]
 pytestmark = pytest.mark.long
 
-ADD_TEA = [Call("notes_add", {"text": "tea"}), Say("It is there.")]
+ADD_TEA = [Call("notes__add", {"text": "tea"}), Say("It is there.")]
 API = "/api/projects/desk/agents"
 
 

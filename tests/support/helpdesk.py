@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from bbops.source.git import store
-from tests.support.models import ModelServer, Script, scripted_models
+from tests.support.models import KEY, ModelServer, Script, scripted_models
 from tests.support.served import Served
 from tests.support.small_project import endpoint
 
@@ -57,16 +57,20 @@ FILES: Final = {
 }
 
 
+def files(models: str) -> dict[str, str]:
+    """Return the files of the project; `models` is the address of its models."""
+    config = f'enabled: true\nconfig: {{ apiKey: "${{ env.AI_KEY }}", endpoint: {models} }}\n'
+    return {**FILES, "addons/aiModel.yaml": config}
+
+
 def start(folder: Path, models: ModelServer) -> Served:
     """Return a server of the project that asks the scripted model."""
-    config = f'enabled: true\nconfig: {{ apiKey: "${{ env.AI_KEY }}", endpoint: {models.url} }}\n'
-    files = {**FILES, "addons/aiModel.yaml": config}
-    tree = {path: text.encode() for path, text in files.items()}
+    tree = {path: text.encode() for path, text in files(models.url).items()}
     store.init(folder / "desk", tree, message="Start")
     (folder / "settings.yaml").write_text("egress: { allow: [127.0.0.1] }\n")
     served = Served(
         folder / "desk", folder / "home", "--settings", str(folder / "settings.yaml"),
-        env={"AI_KEY": models.key},
+        env={"AI_KEY": KEY},
     )  # fmt: skip
     served.live()
     return served
