@@ -92,7 +92,7 @@ tools: [double]
 runsOn:
   chat: { authentication: JWT }
 """
-"""An agent, which this version does not run."""
+"""An agent."""
 
 PARTNERS = """
 receivers: [{ url: https://partner.example.com/hooks, secret: "${ env.JWT_SECRET }" }]

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -14,6 +15,7 @@ import pytest
 from tests.conftest import ROOT
 from tests.support.actions_runner import read_commands
 from tests.support.ci_jobs import Forge, Job, actions_job, git, pull_request_job
+from tests.support.unsupported import forget, hide_agents
 
 FILES = {
     "project.yaml": "bbops: 1\nname: small\n",
@@ -142,6 +144,16 @@ def test_shallow_checkout_of_a_fork_is_enough(tmp_path: Path) -> None:
 AGENTS = ROOT / "tests/golden/check/ok-agents/project"
 
 
+@pytest.fixture
+def without_agents(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Take away what runs agents, as if no version had done it yet."""
+    hide_agents(monkeypatch)
+    yield
+    monkeypatch.undo()
+    forget()
+
+
+@pytest.mark.usefixtures("without_agents")
 def test_unsupported_resource_of_the_target_is_a_warning(tmp_path: Path) -> None:
     files = {
         path.relative_to(AGENTS).as_posix(): path.read_text() for path in AGENTS.rglob("*.yaml")

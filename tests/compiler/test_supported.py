@@ -11,15 +11,12 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from bbops.base import registry
-from bbops.base.model import _unsupported_keys
 from bbops.compiler.check import Cache, validate
 from bbops.compiler.check._language import find_unsupported_parts
 from bbops.compiler.compile.release import build
 from bbops.interfaces.cli._root_group import RootGroup
 from bbops.language.loading.load import kinds
 from bbops.language.steps._base import step_kinds
-from bbops.runtime import work
 from bbops.source.tree import MemoryTree
 from tests.conftest import HELPER, MAIL, Files, sample
 from tests.docs.examples import upcoming_files
@@ -27,7 +24,13 @@ from tests.docs.marks import PAGES, find_wrong_marks, with_sentence
 from tests.support.cases import write
 from tests.support.features import without_webhooks
 from tests.support.served import git
-from tests.support.unsupported import CODE, files_with_unsupported, told_of
+from tests.support.unsupported import (
+    CODE,
+    files_with_unsupported,
+    forget,
+    hide_agents,
+    told_of,
+)
 
 SEND = "steps:\n  - email.sendEmail: { to: a@b.example, subject: One, text: Hello }\n"
 HERE = {"addons/email.yaml": MAIL}
@@ -51,6 +54,15 @@ def without_mail(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     forget()
 
 
+@pytest.fixture
+def without_agents(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Take away what runs agents, as if no version had done it yet."""
+    hide_agents(monkeypatch)
+    yield
+    monkeypatch.undo()
+    forget()
+
+
 def severities(files: Files, base: Files | None = None) -> list[tuple[str, str]]:
     """Return (file, severity) of what is not supported."""
     found = validate(MemoryTree(files), base=None if base is None else MemoryTree(base))[1]
@@ -58,7 +70,7 @@ def severities(files: Files, base: Files | None = None) -> list[tuple[str, str]]
 
 
 # ---- where it is written
-@pytest.mark.usefixtures("without_mail")
+@pytest.mark.usefixtures("without_mail", "without_agents")
 def test_a_kind_is_told_at_its_file_and_a_step_at_its_line() -> None:
     files = sample(functions__tell=SEND) | HERE
     files |= {"agents/helper.yaml": HELPER}
@@ -122,6 +134,7 @@ def test_other_edits_of_its_file_and_a_move_leave_it_a_warning() -> None:
     assert of_steps(sample(functions__told=SEND), base) == [("functions/told.yaml", "warning")]
 
 
+@pytest.mark.usefixtures("without_agents")
 def test_a_kind_that_is_changed_is_an_error() -> None:
     here = {"agents/helper.yaml": HELPER}
     changed = {"agents/helper.yaml": HELPER.replace("Answer questions", "Ask")}
@@ -204,30 +217,17 @@ def test_a_branch_is_compared_with_main_and_main_with_its_origin(checkout: Path)
 
 
 # ---- it goes by itself
-@pytest.fixture
-def with_agents(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Lay the module that runs agents beside those that are there."""
-    (tmp_path / "agents.py").write_text('"""Agents."""\n')
-    monkeypatch.setattr(work, "__path__", [*work.__path__, str(tmp_path)])
-    forget()
-    yield
-    monkeypatch.undo()
-    sys.modules.pop("bbops.runtime.work.agents", None)
-    forget()
-
-
-def forget() -> None:
-    for cached in (registry.is_there, find_unsupported_parts, _unsupported_keys):
-        cached.cache_clear()
-
-
-@pytest.mark.usefixtures("with_agents")
-def test_a_part_that_is_built_is_told_of_nowhere_and_each_page_wants_its_mark_removed() -> None:
+def test_a_kind_with_a_module_that_runs_it_is_not_reported() -> None:
     assert severities(sample(agents__helper=HELPER)) == []
     assert "agents" not in find_unsupported_parts().kinds
+
+
+@pytest.mark.usefixtures("without_agents")
+def test_a_kind_without_its_module_is_reported_and_each_page_needs_its_mark() -> None:
+    assert severities(sample(agents__helper=HELPER)) == [("agents/helper.yaml", "error")]
     wrong = [line for page in PAGES for line in find_wrong_marks(page)]
-    assert {line.partition(": ")[2] for line in wrong} == {"agents °"}
-    assert {line.partition(":")[0] for line in wrong} >= {"README.md", "docs/language.md"}
+    assert {line.partition(": ")[2] for line in wrong} == {"agents"}
+    assert "docs/language.md" in {line.partition(":")[0] for line in wrong}
 
 
 # ---- marks
@@ -238,7 +238,7 @@ def test_a_page_marks_what_this_version_does_not_run_and_nothing_else(page: Path
     assert page.read_text() == with_sentence(page.read_text())
 
 
-@pytest.mark.usefixtures("without_mail")
+@pytest.mark.usefixtures("without_mail", "without_agents")
 def test_a_missing_mark_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     page = tmp_path / "page.md"
     monkeypatch.setattr("tests.docs.marks.ROOT", tmp_path)

@@ -275,3 +275,38 @@ def test_outline_has_topics_triggers_and_tasks() -> None:
     assert (notes.topics, notes.triggers) == (("notes",), ("added",))
     run = next(function for function in found.functions if function.name == "run")
     assert (run.tasks, run.triggers) == (("nightly", "often"), ("added", "done"))
+
+
+AGENT = """
+description: Helps.
+model: { addon: aiModel, name: large, prices: { input: 1, output: 2 } }
+instructions: Help.
+tools:
+  - double
+  - { function: other, approval: "args.amount > 50" }
+  - { function: third, approval: true }
+  - { function: fourth, approval: false }
+runsOn: { chat: { authentication: JWT }, schedule: 0 8 * * 1 }
+output: { answer: text, score?: integer }
+memory: { messages: 20, for: 7d }
+limits: { tokens: 5000, money: 2.5 }
+onDead: double
+enabled: false
+"""
+TOOL = "description: A tool.\ninput: { amount: integer }\nsteps:\n  - return: { value: 1 }\n"
+
+
+def test_an_agent_shows_its_approvals_memory_output_and_limits() -> None:
+    functions = {f"functions__{name}": TOOL for name in ("other", "third", "fourth")}
+    addon = 'enabled: true\nconfig: { apiKey: "${ env.JWT_SECRET }" }\n'
+    (agent,) = outline(
+        sample(agents__helper=AGENT, addons__aiModel=addon, **functions)
+    ).agents  # fmt: skip
+    assert agent.tools == ("double", "other", "third", "fourth")
+    waiting = [(approval.tool, approval.condition) for approval in agent.approvals]
+    assert waiting == [("other", "args.amount > 50"), ("third", "")]
+    assert (agent.memory, agent.output) == ("20 messages for 7d", ("answer", "score"))
+    assert agent.limits == (
+        "10 steps", "60s", "5000 tokens", "a cost of 2.5", "4 runs at a time",
+    )  # fmt: skip
+    assert (agent.starts, agent.enabled, agent.on_dead) == (("chat", "schedule"), False, "double")

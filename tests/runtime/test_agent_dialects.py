@@ -98,7 +98,7 @@ def test_chat_completion_has_tools_instructions_and_a_limit() -> None:
     assert [tool["function"]["name"] for tool in body["tools"]] == ["order_get", "refund-order"]
     arguments = body["messages"][2]["tool_calls"][0]["function"]["arguments"]
     assert json.loads(arguments) == {"id": 7}
-    roles = [one["role"] for one in body["messages"]]
+    roles = [item["role"] for item in body["messages"]]
     assert roles == ["system", "user", "assistant", "tool", "user"]
 
 
@@ -119,10 +119,24 @@ def test_message_has_results_before_texts_in_one_turn() -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values())
+def test_blank_message_of_the_user_still_ends_the_conversation(dialect: Dialect) -> None:
+    body = body_of(dialect, [HELLO, ModelMessage("hi"), UserMessage(" ")])
+    assert "(empty message)" in str(body["messages"][-1])
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values())
+def test_consecutive_answers_of_earlier_runs_become_one(dialect: Dialect) -> None:
+    answers = [ModelMessage("a"), ModelMessage(""), ModelMessage("b")]
+    body = body_of(dialect, [HELLO, *answers, HELLO])
+    assert [item["role"] for item in body["messages"][-3:]] == ["user", "assistant", "user"]
+    assert "a\\n\\nb" in str(body["messages"][-2])
+
+
+@pytest.mark.parametrize("dialect", DIALECTS.values())
 def test_agent_without_tools_sends_no_empty_list(dialect: Dialect) -> None:
     body = body_of(dialect, [HELLO], tools=(), instructions=" ")
     assert {"tools", "system"} & body.keys() == set()
-    assert [one["role"] for one in body["messages"]] == ["user"]
+    assert [item["role"] for item in body["messages"]] == ["user"]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values())
@@ -157,20 +171,22 @@ def test_vendors_fields_of_an_answer_are_sent_back() -> None:
         "role": "assistant", "content": None, "reasoning_content": "hm", "tool_calls": [given_call]
     }  # fmt: skip
     redacted = {"type": "redacted_thinking", "data": "eA=="}
-    told = MESSAGES.read(message(THOUGHT, redacted, text("\n"), used(caller={"type": "direct"})))
+    told = MESSAGES.read(
+        message(THOUGHT, redacted, text("\n"), used(caller={"type": "direct"}, x=None))
+    )
     sent = body_of(MESSAGES, next_messages(told))["messages"][1]["content"]
     assert sent == [THOUGHT, redacted, used(caller={"type": "direct"})]
 
 
 @pytest.mark.parametrize("ids", [[None, None], ["", " "], ["same", "same"], [7, ["x"]]])
 def test_calls_without_an_id_of_their_own_get_one(ids: list[Any]) -> None:
-    chat = CHAT.read(completion(tool_calls=[called(id=one) for one in ids]))
-    told = MESSAGES.read(message(*(used(id=one) for one in ids), reason="tool_use"))
+    chat = CHAT.read(completion(tool_calls=[called(id=name) for name in ids]))
+    told = MESSAGES.read(message(*(used(id=name) for name in ids), reason="tool_use"))
     for dialect, answer in ((CHAT, chat), (MESSAGES, told)):
         names = [call.id for call in answer.message.calls]
         assert len({*names}) == 2
         assert mistakes_in(dialect, body_of(dialect, next_messages(answer))) == []
-    again = CHAT.read(completion(tool_calls=[called(id=one) for one in ids]))
+    again = CHAT.read(completion(tool_calls=[called(id=name) for name in ids]))
     assert again == chat, "a replayed answer has the same ids"
 
 

@@ -13,17 +13,21 @@ import pytest
 
 from bbops.base.host import HttpRequest, HttpResponse
 from bbops.compiler.compile.release import build
+from bbops.compiler.compile.row_events import find_row_events
 from bbops.compiler.testing.host import FakeHttp, KeptLog, fake_host
 from bbops.database.migrate.migrate import apply
+from bbops.database.migrate.opened import write_tables
 from bbops.database.sqlite.driver import Sqlite
 from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.agents.control import AgentControl, RunDetails
 from bbops.runtime.linking.release import link
 from bbops.runtime.linking.work import Work, link_work
+from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.statements import emit
-from bbops.runtime.work.values import AsleepError
+from bbops.runtime.work.values import AsleepError, LaterError
+from bbops.runtime.work.webhooks import message_event
 from bbops.source.tree import MemoryTree
 from tests.support.mortal import KilledError, Mortal
 
@@ -37,6 +41,7 @@ NOTES = """
 columns:
   id: { type: integer, primaryKey: true, auto: increment }
   text: { type: string, maxLength: 200 }
+  pin: { type: string, private: true, default: none }
 """
 ADD = """
 description: Adds a note.
@@ -63,7 +68,17 @@ runsOn:
   schedule: 0 8 * * 1
 limits: { maxSteps: 4, tokens: 1000 }
 """
+HEAR = "event: bbops.agent-finished\nfunction: fail\n"
+BOARD = """
+topic: board
+authentication: None
+subscribe: true
+events:
+  asked: { text: string }
+  told: { text: string }
+"""
 FILES = {
+    "triggers/finished.yaml": HEAR, "realtime/board.yaml": BOARD,
     "project.yaml": PROJECT, "tables/notes.yaml": NOTES, "functions/add.yaml": ADD,
     "functions/fail.yaml": FAIL,
     "addons/aiModel.yaml": "enabled: true\nconfig: { apiKey: '${ env.AI_KEY }' }\n",
@@ -158,13 +173,19 @@ def on_desk(
 ) -> Any:  # fmt: skip
     async def main() -> Any:
         file = tmp_path / "data.sqlite"
-        built = build(MemoryTree(FILES))
+        text = agent.replace("APPROVAL", approval)
+        built = build(MemoryTree({**FILES, "agents/keeper.yaml": text}))
         assert built.project is not None, [str(one) for one in built.diagnostics]
-        apply(file, {name: one.model for name, one in built.project.tables.items()})
+        tables = {name: one.model for name, one in built.project.tables.items()}
+        found = find_row_events(built.project)
+        apply(file, tables)
+        with write_tables(file) as opened:
+            opened.transact(lambda: opened.live.report_changes(found))
         database = await Sqlite.open(file)
         try:
-            await database.write_all([emit("note.wanted", '{"topic":"tea"}', 0)])
-            return await do(Desk(database, script, agent.replace("APPROVAL", approval)))
+            if "note.wanted" in text:
+                await database.write_all([emit("note.wanted", '{"topic":"tea"}', 0)])
+            return await do(Desk(database, script, text))
         finally:
             await database.close()
 
@@ -233,3 +254,135 @@ def test_a_call_that_needs_approval_waits_for_a_person(tmp_path: Path, is_approv
         assert len(desk.vendor.sent) == 2
 
     on_desk(tmp_path, script, do, approval="args.text == 'one'")
+
+
+# ---- limits and mistakes
+async def failure_of(desk: Desk) -> str:
+    with pytest.raises(Failure) as failed:
+        await desk.attempt("one")
+    run = await desk.only_run()
+    assert run.run.state == "failed"
+    return f"{failed.value.code}: {run.run.error}"
+
+
+@pytest.mark.parametrize(("script", "said"), [
+    ([[call("add", text=str(at))] for at in range(4)], "no answer after 4 steps"),
+    ([[call("add")], [call("add", text=7)], [call("gone")], "?"], "more than 2 mistakes"),
+    ([[call("add", text="one")] * 2] * 5, "no answer after 4 steps"),
+])  # fmt: skip
+def test_a_run_ends_at_its_limits(tmp_path: Path, script: Sequence[Any], said: str) -> None:
+    async def do(desk: Desk) -> None:
+        told = await failure_of(desk)
+        assert told.startswith("agentLimit: ")
+        assert said in told
+
+    on_desk(tmp_path, script, do)
+
+
+def test_a_run_ends_when_it_has_used_its_tokens(tmp_path: Path) -> None:
+    async def do(desk: Desk) -> None:
+        assert "it has used 110 tokens, at most 100 are allowed" in await failure_of(desk)
+        assert await desk.notes() == ["one"]
+
+    agent = AGENT.replace("tokens: 1000", "tokens: 100")
+    on_desk(tmp_path, TWO_NOTES, do, agent)
+
+
+def test_a_run_ends_when_it_has_cost_its_money(tmp_path: Path) -> None:
+    async def do(desk: Desk) -> None:
+        assert "it has cost 0.00012, at most 0.0001 is allowed" in await failure_of(desk)
+
+    agent = AGENT.replace("tokens: 1000", "money: 0.0001")
+    on_desk(tmp_path, TWO_NOTES, do, agent)
+
+
+def test_the_model_is_told_of_a_mistake_and_can_mend_it(tmp_path: Path) -> None:
+    script = [[call("add", texts="one")], [call("add", text="one")], "Done."]
+
+    async def do(desk: Desk) -> None:
+        assert await desk.attempt("one") == "done"
+        assert await desk.notes() == ["one"]
+        (told,) = [one for one in (await desk.only_run()).steps if one["content"].get("isError")]
+        assert "'texts' is no argument of this tool" in told["content"]["result"]
+
+    on_desk(tmp_path, script, do)
+
+
+def test_what_a_run_does_beyond_its_concurrency_waits(tmp_path: Path) -> None:
+    async def do(desk: Desk) -> None:
+        await desk.database.write_all([emit("note.wanted", "{}", 0)])
+        work = desk.work(desk.database)
+        engine = SqlEngine(desk.database, SqliteWork(), "one")
+        await engine.pump(work.plan.route)
+        first, second = await engine.claim(2)
+        with pytest.raises(LaterError):
+            await work.plan.run(RunRecord(engine, second, {}))
+        await work.plan.run(RunRecord(engine, first, {}))
+        assert await desk.notes() == ["one", "two"]
+
+    agent = AGENT.replace("tokens: 1000", "concurrency: 1")
+    on_desk(tmp_path, TWO_NOTES, do, agent)
+
+
+# ---- starts
+def starts(key: str) -> str:
+    return AGENT.partition("runsOn:")[0] + f"runsOn:\n  {key}\n"
+
+
+def first_message(desk: Desk) -> str:
+    asked = json.loads(desk.vendor.sent[0].body)["messages"]
+    return str(next(one["content"] for one in asked if one["role"] == "user"))
+
+
+def test_a_changed_row_starts_a_run_which_does_not_see_private_columns(tmp_path: Path) -> None:
+    async def do(desk: Desk) -> None:
+        await desk.database.change("INSERT INTO notes (text, pin) VALUES ('tea', 'p1234')")
+        await desk.database.change("INSERT INTO notes (text, pin) VALUES ('ale', 'p1234')")
+        assert await desk.attempt("one") == "done"
+        assert '"newRow":{"id":1,"text":"tea"}' in first_message(desk)
+        assert "p1234" not in str([one.body for one in desk.vendor.sent])
+        assert await desk.database.read("SELECT 1 FROM _bbops_jobs") == []
+
+    key = "database: { table: notes, operation: insert, where: newRow.text == 'tea' }"
+    on_desk(tmp_path, ["Seen."], do, starts(key))
+
+
+def test_a_schedule_starts_a_run_with_its_time(tmp_path: Path) -> None:
+    async def do(desk: Desk) -> None:
+        work = desk.work(desk.database)
+        engine = SqlEngine(desk.database, SqliteWork(), "one")
+        await engine.set_ticks(work.tasks.first(0))
+        assert await engine.tick(work.plan.due)
+        assert await desk.attempt("one") == "done"
+        assert '"start":"schedule"' in first_message(desk)
+        assert '"time":"2026-' in first_message(desk)
+
+    on_desk(tmp_path, ["Good morning."], do, starts("schedule: 0 8 * * *"))
+
+
+def test_a_message_of_a_topic_starts_a_run(tmp_path: Path) -> None:
+    async def do(desk: Desk) -> None:
+        await desk.database.write_all([
+            emit(message_event("board", "asked"), '{"text":"tea?"}', 0),
+            emit(message_event("board", "told"), '{"text":"ale"}', 0),
+        ])  # fmt: skip
+        assert await desk.attempt("one") == "done"
+        assert '"name":"asked","payload":{"text":"tea?"}' in first_message(desk)
+        assert await desk.database.read("SELECT 1 FROM _bbops_jobs") == []
+
+    key = "realtime: { topic: board, event: asked, where: event.payload.text == 'tea?' }"
+    on_desk(tmp_path, ["Heard."], do, starts(key))
+
+
+# ---- events of runs
+def test_the_events_of_runs_reach_triggers_that_wait_for_them(tmp_path: Path) -> None:
+    async def do(desk: Desk) -> None:
+        assert await desk.attempt("one") == "done"
+        rows = await desk.database.read(
+            "SELECT name, payload FROM _bbops_outbox WHERE name LIKE 'bbops.agent-%'"
+        )
+        ((name, payload),) = rows
+        assert name == "bbops.agent-finished"
+        assert json.loads(payload)["agent"] == "keeper"
+
+    on_desk(tmp_path, ["Done."], do)

@@ -27,6 +27,7 @@ from tests.support.models import (
     scripted_models,
 )
 from tests.support.models.conversations import SETTINGS, TOOLS, body_of
+from tests.support.patience import PATIENCE_SECONDS
 from tests.vendors.asking import Asked
 from tests.vendors.scenario import returning
 
@@ -48,7 +49,9 @@ def ask(box: Path, models: ModelServer, addon: str, messages: list[Message]) -> 
 def post(models: ModelServer, addon: str, *messages: Message, **more: Any) -> httpx.Response:
     body = body_of(dialect_of(addon), messages or [HELLO]) | more
     headers = {"authorization": f"Bearer {models.key}"}
-    return httpx.post(models.url + PATHS[addon], headers=headers, json=body)
+    return httpx.post(
+        models.url + PATHS[addon], headers=headers, json=body, timeout=PATIENCE_SECONDS
+    )
 
 
 @pytest.mark.parametrize("addon", MODEL_ADDONS)
@@ -89,7 +92,7 @@ def test_bad_arguments_arrive_as_their_text(tmp_path: Path, addon: str) -> None:
 def test_faults_come_in_their_order_and_end(addon: str) -> None:
     with scripted_models([Busy(2, 7), Broken(), CutOff(), Slow(0.01), Say("here")]) as models:
         busy = [post(models, addon) for _ in range(2)]
-        assert [one.headers["retry-after"] for one in busy] == ["7", "7"]
+        assert [response.headers["retry-after"] for response in busy] == ["7", "7"]
         assert post(models, addon).status_code == 500
         with pytest.raises(httpx.RemoteProtocolError):
             post(models, addon)
@@ -119,9 +122,12 @@ def test_each_model_has_its_own_script() -> None:
 
 @pytest.mark.parametrize("addon", MODEL_ADDONS)
 def test_wrong_key_is_rejected(addon: str) -> None:
-    with scripted_models([Say("a")]) as models:
-        url, wrong = models.url, {"x-api-key": "sk-wrong"}
-        assert httpx.post(url + PATHS[addon], json={}, headers=wrong).status_code == 401
-        assert httpx.get(f"{url}/v1/models", headers=wrong).status_code == 401
-        listed = httpx.get(f"{url}/v1/models", headers={"x-api-key": models.key})
+    with (
+        scripted_models([Say("a")]) as models,
+        httpx.Client(base_url=models.url, timeout=PATIENCE_SECONDS) as client,
+    ):
+        wrong = {"x-api-key": "sk-wrong"}
+        assert client.post(PATHS[addon], json={}, headers=wrong).status_code == 401
+        assert client.get("/v1/models", headers=wrong).status_code == 401
+        listed = client.get("/v1/models", headers={"x-api-key": models.key})
         assert [model["id"] for model in listed.json()["data"]] == ["scripted"]

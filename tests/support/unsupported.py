@@ -5,15 +5,36 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
+import pytest
+
+from bbops.base import registry
 from bbops.base.diagnostics import Diagnostic
+from bbops.base.model import _unsupported_keys
 from bbops.compiler.check._language import find_unsupported_parts
 from bbops.language.loading.load import kinds
+from bbops.language.resources._crud import List, is_crud
 from bbops.source.yaml.document import load
 
 CODE = "not-supported"
+
+
+def hide_agents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take away the module that runs agents, as in a version without it.
+
+    Undo the patch, then call `forget`.
+    """
+    monkeypatch.setitem(sys.modules, "bbops.runtime.agents.loop", None)
+    forget()
+
+
+def forget() -> None:
+    """Forget which modules exist."""
+    for cached in (registry.is_there, find_unsupported_parts, _unsupported_keys):
+        cached.cache_clear()
 
 
 def files_with_unsupported(files: Mapping[str, str]) -> list[str]:
@@ -34,6 +55,8 @@ def parts_of(path: str, text: str) -> Iterator[str]:
     elif folder in kinds():
         keys = kinds()[folder].unsupported_keys()
         yield from (key for key in root if key in keys)
+    if folder == "endpoints" and is_crud(root) and root["actions"].get("list"):
+        yield from (key for key in root["actions"]["list"] if key in List.unsupported_keys())
     if folder == "functions":
         yield from (key for key in keys_in(root) if key in {*absent.steps, *absent.addon_steps})
 

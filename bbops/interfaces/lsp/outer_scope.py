@@ -7,7 +7,8 @@ from typing import Any
 
 from bbops.compiler.check import CheckedProject
 from bbops.compiler.check._before import left_by_chain
-from bbops.compiler.check._ways import rows_of
+from bbops.compiler.check._ways import event_of, rows_of
+from bbops.compiler.check.agents import argument_type
 from bbops.interfaces.lsp.schema import Path, node_at
 from bbops.language.expressions import types as t
 from bbops.language.expressions.known import FlowFacts
@@ -29,8 +30,10 @@ def find_outer_scope(
         return _scope({}, table.column_types if table else {}, name)
     if folder == "tables" and path[0] in {"access", "scope"}:
         return _of_rule(project, name, is_scope=path[0] == "scope")
-    if folder in {"triggers", "agents"} and path[-1] == "where":
-        return _of_rows(project, node_at(root, path[:-1]))
+    if folder == "agents" and path[-1] == "approval":
+        return _of_call(project, node_at(root, path[:-1]))
+    if folder in {"triggers", "agents"} and path[-1] in {"where", "key"}:
+        return _of_start(project, folder, root, path)
     if folder == "realtime" and path[-2:] == ("rows", "where"):
         return _of_shown_rows(project, root)
     if folder == "realtime" and (path[-1] in {"subscribe", "publish"} or path[0] == "presence"):
@@ -49,6 +52,28 @@ def _of_rule(project: CheckedProject, name: str, *, is_scope: bool) -> Scope:
     scope = _scope(callers, table.query_types(), name)
     scope.related = table
     return scope
+
+
+def _of_call(project: CheckedProject, tool: Any) -> Scope | None:
+    function = project.functions.get(str(tool.get("function")))
+    return None if function is None else _scope({"args": argument_type(function)})
+
+
+def _of_start(project: CheckedProject, folder: str, root: Any, path: Path) -> Scope | None:
+    """Return the scope of a condition or key: over rows, or over an event."""
+    parent = node_at(root, path[:-1])
+    if isinstance(parent, dict) and "table" in parent:
+        return _of_rows(project, parent)
+    if isinstance(rows := root.get("database"), dict) and "table" in rows:
+        return _of_rows(project, rows)
+    payload = None
+    if folder == "triggers":
+        function = project.functions.get(str(root.get("function")))
+        payload = function.model.payload if function is not None else None
+    elif "realtime" in path:
+        topic = project.realtime.get(str(parent.get("topic")))
+        payload = topic.model.events.get(str(parent.get("event"))) if topic is not None else None
+    return _scope({"event": event_of(payload)})
 
 
 def _of_rows(project: CheckedProject, parent: Any) -> Scope | None:

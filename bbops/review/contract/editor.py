@@ -217,7 +217,8 @@ def _with_names(node: Any, names: Names) -> Any:
     properties = found.get("properties")
     if isinstance(properties, dict):
         for key, folder in (*folder_of_key().items(), (COLUMNS, COLUMNS)):
-            if key in properties and names.get(folder) and "pattern" not in properties[key]:
+            is_name = key == COLUMNS or "pattern" not in properties.get(key, {})
+            if key in properties and names.get(folder) and is_name:
                 properties[key] = _one_of(properties[key], names[folder])
     return found
 

@@ -140,13 +140,14 @@ def _unfinished(call: ToolCall) -> ToolCall:
 
 
 def _sent_back(blocks: Sequence[dict[str, Any]], calls: Sequence[ToolCall]) -> list[Any]:
-    """Return the blocks, thoughts with their signatures too, without blank texts."""
+    """Return the blocks, thoughts with their signatures too, without nulls and blank texts."""
     left = iter(calls)
     sent: list[Any] = []
-    for block in blocks:
+    for given in blocks:
+        block = {name: part for name, part in given.items() if part is not None}
         if block.get("type") == "tool_use":
-            given = block.get("input")
-            kept = {"input": given} if isinstance(given, dict) else {}
+            arguments = block.get("input")
+            kept = {"input": arguments} if isinstance(arguments, dict) else {}
             sent.append({**block, **_write_call(next(left)), **kept})
         elif block.get("type") != "text" or text_of(block.get("text")).strip():
             sent.append(block)

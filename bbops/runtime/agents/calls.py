@@ -74,7 +74,7 @@ def write_arguments(arguments: Any) -> str:
 
 
 def safe_id(name: str) -> str:
-    """Return an id of letters, digits, `_` and `-`: the same, or one that is made of it."""
+    """Return an id of letters, digits, `_` and `-`: the same, or a digest."""
     return name if _ID(name) else _new_id(name)
 
 

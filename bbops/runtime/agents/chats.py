@@ -222,7 +222,10 @@ def _failure(details: RunDetails) -> Thrown:
     """Return why a turn has ended without an answer, as its user may know it."""
     error, chat = details.run.error, details.run.chat
     if details.run.state == "held":
-        message = "agents do not run by themselves here: the turn is held"
+        message = (
+            "agents do not run by themselves here: the turn is held until its job is run, or the"
+            " draft works for a time ('bbops drafts work')"
+        )
         value = {"code": "held", "message": message, "chat": chat}
         return Thrown(503, message, code="held", value=value)
     code = error.rpartition("[")[2].removesuffix("]") if error.endswith("]") else "agentFailed"

@@ -228,8 +228,9 @@ class _Turn:
         self.tokens_in += answer.tokens_in
         self.tokens_out += answer.tokens_out
         calls = [_shown(call) for call in answer.message.calls]
+        content = {"text": answer.message.text, "calls": calls, "isCut": answer.is_cut}
         step = self._step(
-            "model", {"text": answer.message.text, "calls": calls}, ms=ms,
+            "model", content, ms=ms,
             tokens=(answer.tokens_in, answer.tokens_out),
         )  # fmt: skip
         used = self.row.use(self.tokens_in, self.tokens_out, self._micro_money())

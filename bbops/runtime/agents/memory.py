@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any
 
 import msgspec
@@ -50,10 +50,11 @@ def _messages(steps: Iterable[Sequence[Any]]) -> list[Message]:
 
 def _answered(messages: list[Message]) -> list[Message]:
     """Return messages without calls that have no result: the answer of a run with a shape."""
-    done = {one.call.id for one in messages if isinstance(one, ToolResult)}
     found: list[Message] = []
-    for one in messages:
+    for at, one in enumerate(messages):
         if isinstance(one, ModelMessage):
+            results = takewhile(lambda after: isinstance(after, ToolResult), messages[at + 1 :])
+            done = {result.call.id for result in results if isinstance(result, ToolResult)}
             open_ = [call for call in one.calls if call.id not in done]
             calls = tuple(call for call in one.calls if call.id in done)
             text = one.text or _written(open_)

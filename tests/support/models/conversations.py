@@ -28,7 +28,7 @@ TOOLS = (
     ToolSpec("refund-order", "", {"type": "object", "properties": {}}),
 )
 
-_TEXTS = st.sampled_from(["", " ", "\n", "hello", "  a refund, please ", "ä\u2028\x00"])
+_TEXTS = st.sampled_from(["", " \n", "hello", "  a refund, please ", "ä\u2028\x00"])
 _NAMES = st.sampled_from(["order_get", "functions.order get", "", "x" * 200])
 _IDS = st.sampled_from(["call_1", "toolu_1", "a b", "", "same", "ä", "x" * 60])
 _ARGUMENTS = st.none() | st.dictionaries(st.sampled_from(["id", "note"]), st.integers())
@@ -37,14 +37,14 @@ _ARGUMENTS = st.none() | st.dictionaries(st.sampled_from(["id", "note"]), st.int
 @st.composite
 def _answers(draw: st.DrawFn) -> ModelMessage:
     ids = draw(st.lists(_IDS, max_size=3, unique=True))
-    calls = [ToolCall(one, draw(_NAMES), draw(_ARGUMENTS), "{") for one in ids]
+    calls = [ToolCall(name, draw(_NAMES), draw(_ARGUMENTS), "{") for name in ids]
     return ModelMessage(draw(_TEXTS), tuple(calls))
 
 
 @st.composite
 def conversations(draw: st.DrawFn) -> list[Message]:
     """Return messages as memory and ended runs leave them: results may be missing or alone."""
-    messages: list[Message] = []
+    messages: list[Message] = [UserMessage("hello")] if draw(st.booleans()) else []
     calls: list[ToolCall] = [ToolCall("lost", "order_get", {})]
     for _ in range(draw(st.integers(0, 6))):
         answer = draw(st.none() | _answers())

@@ -99,7 +99,7 @@ class ModelServer(ThreadingHTTPServer):
         else:
             seen = [*request.results, *request.texts]
             missing = [part for part in answer.expects if not any(part in text for text in seen)]
-            mistakes = [*request.mistakes(), *(f"expected {one!r} in {seen}" for one in missing)]
+            mistakes = [*request.mistakes(), *(f"expected {part!r} in {seen}" for part in missing)]
             failure = "; ".join(mistakes)
         if failure:
             with self._lock:

@@ -32,13 +32,15 @@ class ModelRequest:
     @property
     def messages(self) -> list[Any]:
         """Return the messages, without the instructions."""
-        return [one for one in self.body["messages"] if one["role"] != "system"]
+        return [item for item in self.body["messages"] if item["role"] != "system"]
 
     @property
     def instructions(self) -> str:
         if self.protocol == "messages":
             return str(self.body.get("system", ""))
-        return "".join(one["content"] for one in self.body["messages"] if one["role"] == "system")
+        return "".join(
+            item["content"] for item in self.body["messages"] if item["role"] == "system"
+        )
 
     @property
     def tools(self) -> list[str]:
@@ -67,7 +69,7 @@ class ModelRequest:
         return [*check(self.body)]
 
     def _last(self) -> Iterator[tuple[str, str]]:
-        at = [place for place, one in enumerate(self.messages) if one["role"] == "assistant"]
+        at = [place for place, item in enumerate(self.messages) if item["role"] == "assistant"]
         for message in self.messages[at[-1] + 1 if at else 0 :]:
             if message["role"] == "tool":
                 yield "result", message["content"]
@@ -81,7 +83,7 @@ class ModelRequest:
 
 
 def write_answer(request: ModelRequest, answer: ScriptedAnswer) -> Any:
-    """Return an answer in the shape of the request's protocol; ids are those of its place."""
+    """Return an answer in the shape of the request's protocol; its ids contain its place."""
     place = request.answered
     if request.protocol == "chat":
         return _completion(request.model, place, answer)

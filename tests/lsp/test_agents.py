@@ -1,0 +1,121 @@
+"""Agents in an editor: tools in both forms, and expressions of starts and approvals."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from lsprotocol import types as lsp
+
+from tests.lsp.editing import LIST, Client, edit, typed
+from tests.lsp.test_definitions import text_at
+
+pytestmark = pytest.mark.long
+
+HELPER = "agents/helper.yaml"
+TOPIC = "realtime/news.yaml"
+FILES = {
+    "addons/aiModel.yaml": 'enabled: true\nconfig: { apiKey: "${ env.JWT_SECRET }" }\n',
+    TOPIC: "topic: news\nauthentication: None\nevents:\n  item.added: { title: string }\n",
+    HELPER: """description: Helps.
+model: { addon: aiModel, name: gpt-large }
+instructions: Help.
+tools:
+  - notes/list
+  - { function: notes/get, approval: args.id != null }
+runsOn:
+  chat: { authentication: JWT }
+  realtime: { topic: news, event: item.added, where: event.payload.title != 'x' }
+memory: { messages: 3 }
+""",
+}
+
+COMPLETIONS = [
+    ("  - notes/list", "  - notes/¦", {"notes/list", "auth/login"}, {"notes-v1"}),
+    ("function: notes/get", "function: ¦", {"notes/get", "notes/list"}, {"news"}),
+    ("{ function: notes/get, ", "{ function: notes/get, ¦ ", {"approval"}, {"function"}),
+    ("approval: args.id != null", "approval: ¦", {"args"}, {"event"}),
+    ("approval: args.id != null", "approval: args.¦", {"id"}, {"title"}),
+    ("topic: news", "topic: ¦", {"news"}, {"notes/list"}),
+    ("event.payload.title", "event.payload.¦", {"title"}, {"id"}),
+    ("memory: { messages: 3 }", "memory: { ¦ }", {"for", "messages"}, {"tools"}),
+    ("memory:", "lim¦\nmemory:", {"limits", "onDead", "renamedFrom"}, {"memory"}),
+]
+
+
+@pytest.fixture
+def agents(project: Path) -> Path:
+    """A project with an agent that has a tool in each form."""
+    for path, text in FILES.items():
+        (project / path).parent.mkdir(exist_ok=True)
+        (project / path).write_text(text)
+    return project
+
+
+def test_completion_offers_tools_arguments_and_events(agents: Path) -> None:
+    async def test(editor: Client) -> None:
+        for old, new, offered, others in COMPLETIONS:
+            place = typed(editor, HELPER, old, new)
+            params = lsp.CompletionParams(editor.document(HELPER), place)
+            found = await editor.client.text_document_completion_async(params)
+            items = found.items if isinstance(found, lsp.CompletionList) else found or ()
+            labels = {one.label for one in items}
+            assert offered <= labels, (new, labels)
+            assert not others & labels, (new, labels)
+
+    edit(agents, test)
+
+
+@pytest.mark.parametrize(
+    ("at", "target"),
+    [
+        ("  - notes/l¦ist", LIST), ("function: notes/g¦et", "functions/notes/get.yaml"),
+        ("topic: n¦ews", TOPIC),
+    ],
+)  # fmt: skip
+def test_definitions_of_tools_and_topics_are_found(agents: Path, at: str, target: str) -> None:
+    async def test(editor: Client) -> None:
+        place = typed(editor, HELPER, at.replace("¦", ""), at)
+        params = lsp.DefinitionParams(editor.document(HELPER), place)
+        found = await editor.client.text_document_definition_async(params)
+        assert isinstance(found, list | tuple)
+        (one,) = found
+        assert isinstance(one, lsp.Location)
+        assert one.uri == editor.uri(target)
+
+    edit(agents, test)
+
+
+@pytest.mark.parametrize("at", ["  - notes/l¦ist", "function: notes/g¦et"])
+def test_uses_of_a_function_include_tools_in_both_forms(agents: Path, at: str) -> None:
+    async def test(editor: Client) -> None:
+        place = typed(editor, HELPER, at.replace("¦", ""), at)
+        context = lsp.ReferenceContext(include_declaration=False)
+        params = lsp.ReferenceParams(context, editor.document(HELPER), place)
+        found = await editor.client.text_document_references_async(params) or ()
+        here = [one for one in found if one.uri == editor.uri(HELPER)]
+        (word,) = [text_at(editor.read(HELPER), one.range) for one in here]
+        assert word == at.partition("notes")[1] + at.partition("notes")[2].replace("¦", "")
+
+    edit(agents, test)
+
+
+@pytest.mark.parametrize(
+    ("at", "wanted"),
+    [
+        ("  - notes/l¦ist", "  - notes/shown"),
+        ("function: notes/g¦et", "function: notes/shown"),
+    ],
+)  # fmt: skip
+def test_a_rename_of_a_tool_changes_the_agent(agents: Path, at: str, wanted: str) -> None:
+    async def test(editor: Client) -> None:
+        place = typed(editor, HELPER, at.replace("¦", ""), at)
+        params = lsp.RenameParams(editor.document(HELPER), place, "notes/shown")
+        edited = await editor.client.text_document_rename_async(params)
+        assert edited is not None
+        changes = [one for one in edited.document_changes or () if hasattr(one, "edits")]
+        texts = [e.new_text for one in changes for e in one.edits
+                 if one.text_document.uri == editor.uri(HELPER)]  # fmt: skip
+        assert any(wanted in text for text in texts), texts
+
+    edit(agents, test)
