@@ -68,7 +68,8 @@ def test_each_request_is_named_where_it_is_answered() -> None:
     answering = (
         "data_plane/serve.py", "data_plane/addons.py", "data_plane/keys.py", "data_plane/jobs.py",
         "data_plane/deliveries.py", "data_plane/events.py", "data_plane/agents.py",
-        "data_plane/draft_process/draft.py", "process/forks/zygote.py", "process/messages/service.py", "publish/build",
+        "data_plane/draft_process/draft.py", "process/forks/zygote.py",
+        "process/messages/service.py", "publish/build",
     )  # fmt: skip
     files = [file for one in answering for file in _files(SERVER / one)]
     text = "\n".join(file.read_text() for file in files)
