@@ -36,9 +36,20 @@ _APPROVAL: Final = (
     "SELECT id, run, agent, chat, owner, tool, arguments, state, decided_by, asked_at, decided_at,"
     " expires_at FROM _bbops_approvals"
 )
+_IS_UNDER_WAY: Final = (
+    " EXISTS (SELECT 1 FROM _bbops_jobs AS j WHERE j.uid = _bbops_approvals.run"
+    " AND j.state <> 'dead')"
+)
+"""Whether the job of a call's run can still do the call."""
 _DECIDE: Final = (
     "UPDATE _bbops_approvals SET state = ?, decided_by = ?, decided_at = ?"
-    " WHERE id = ? AND state = 'waiting' AND expires_at > ? RETURNING id"
+    f" WHERE id = ? AND state = 'waiting' AND expires_at > ? AND{_IS_UNDER_WAY} RETURNING id"
+)
+_USAGE: Final = (
+    f"SELECT r.agent, count(*), count(CASE WHEN {_STATE} = 'failed' THEN 1 END),"
+    " sum(r.tokens_in), sum(r.tokens_out), sum(r.micro_money) FROM _bbops_runs AS r"
+    " LEFT JOIN _bbops_jobs AS j ON j.uid = r.uid"
+    " WHERE r.began_at >= ? GROUP BY r.agent ORDER BY r.agent"
 )
 _MESSAGES: Final = (
     "SELECT s.kind, s.content, s.at FROM _bbops_run_steps AS s JOIN _bbops_runs AS r"
@@ -184,9 +195,23 @@ class AgentControl:
     async def approvals(self, limit: int, agent: str = "") -> list[Approval]:
         """Return the calls that wait for a person, oldest first."""
         also = "AND agent = ?" if agent else ""
-        sql = f"{_APPROVAL} WHERE state = 'waiting' {also} ORDER BY asked_at, id LIMIT ?"
+        where = f"WHERE state = 'waiting' AND{_IS_UNDER_WAY} {also}"
+        sql = f"{_APPROVAL} {where} ORDER BY asked_at, id LIMIT ?"
         rows = await self._database.read(sql, (*([agent] if agent else ()), limit))
         return [_approval(row) for row in rows]
+
+    async def approvals_of(self, run: str) -> list[Approval]:
+        """Return the calls of a run that need or needed an approval, oldest first."""
+        rows = await self._database.read(f"{_APPROVAL} WHERE run = ? ORDER BY asked_at, id", (run,))
+        return [_approval(row) for row in rows]
+
+    async def usage(self, since: int) -> list[Sequence[Any]]:
+        """Return agent, runs, failed runs, tokens in and out, and millionths of money.
+
+        Args:
+            since: the begin of the oldest run that counts, in milliseconds since 1970.
+        """
+        return list(await self._database.read(_USAGE, (since,)))
 
     async def find_approval(self, id: str) -> Approval | None:  # noqa: A002 - its name everywhere
         """Return a call that a person decides about; None if it does not exist."""
