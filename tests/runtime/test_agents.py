@@ -99,15 +99,15 @@ class Vendor(FakeHttp):
     async def send(self, request: HttpRequest) -> HttpResponse:
         self.sent.append(request)
         asked = json.loads(request.body)["messages"]
-        number = sum(one["role"] == "assistant" for one in asked)
+        number = sum(message["role"] == "assistant" for message in asked)
         message: dict[str, Any] = {"role": "assistant", "content": None}
         told = self.script[number]
         if isinstance(told, str):
             message["content"] = told
         else:
             message["tool_calls"] = [
-                {"id": f"call_{number}_{at}", "type": "function", "function": one}
-                for at, one in enumerate(told)
+                {"id": f"call_{number}_{at}", "type": "function", "function": call}
+                for at, call in enumerate(told)
             ]
         usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
         choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
@@ -125,7 +125,7 @@ class Desk:
         self.database, self.vendor = database, Vendor(script)
         self.random, self.log = fake_host(database).random, KeptLog()
         built = build(MemoryTree({**FILES, "agents/keeper.yaml": agent}))
-        assert built.project is not None, [str(one) for one in built.diagnostics]
+        assert built.project is not None, [str(problem) for problem in built.diagnostics]
         self.artifact = built.artifact
         self.control = AgentControl(database)
 
@@ -175,8 +175,8 @@ def on_desk(
         file = tmp_path / "data.sqlite"
         text = agent.replace("APPROVAL", approval)
         built = build(MemoryTree({**FILES, "agents/keeper.yaml": text}))
-        assert built.project is not None, [str(one) for one in built.diagnostics]
-        tables = {name: one.model for name, one in built.project.tables.items()}
+        assert built.project is not None, [str(problem) for problem in built.diagnostics]
+        tables = {name: table.model for name, table in built.project.tables.items()}
         found = find_row_events(built.project)
         apply(file, tables)
         with write_tables(file) as opened:
@@ -302,7 +302,7 @@ def test_the_model_is_told_of_a_mistake_and_can_mend_it(tmp_path: Path) -> None:
     async def do(desk: Desk) -> None:
         assert await desk.attempt("one") == "done"
         assert await desk.notes() == ["one"]
-        (told,) = [one for one in (await desk.only_run()).steps if one["content"].get("isError")]
+        (told,) = [step for step in (await desk.only_run()).steps if step["content"].get("isError")]
         assert "'texts' is no argument of this tool" in told["content"]["result"]
 
     on_desk(tmp_path, script, do)
@@ -331,7 +331,7 @@ def starts(key: str) -> str:
 
 def first_message(desk: Desk) -> str:
     asked = json.loads(desk.vendor.sent[0].body)["messages"]
-    return str(next(one["content"] for one in asked if one["role"] == "user"))
+    return str(next(message["content"] for message in asked if message["role"] == "user"))
 
 
 def test_a_changed_row_starts_a_run_which_does_not_see_private_columns(tmp_path: Path) -> None:
@@ -340,7 +340,7 @@ def test_a_changed_row_starts_a_run_which_does_not_see_private_columns(tmp_path:
         await desk.database.change("INSERT INTO notes (text, pin) VALUES ('ale', 'p1234')")
         assert await desk.attempt("one") == "done"
         assert '"newRow":{"id":1,"text":"tea"}' in first_message(desk)
-        assert "p1234" not in str([one.body for one in desk.vendor.sent])
+        assert "p1234" not in str([request.body for request in desk.vendor.sent])
         assert await desk.database.read("SELECT 1 FROM _bbops_jobs") == []
 
     key = "database: { table: notes, operation: insert, where: newRow.text == 'tea' }"

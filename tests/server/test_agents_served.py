@@ -33,7 +33,7 @@ def test_an_agent_answers_with_the_tools_of_its_user(tmp_path: Path, addon: str)
         page = f"/~agents/keeper/chats/{told['chat']}"
         assert desk.api.get(page, headers=eve).status_code == 404
         shown = desk.api.get(page, headers=ada).json()
-        texts = [one["text"] for one in shown["messages"]]
+        texts = [message["text"] for message in shown["messages"]]
         assert texts == [
             "Note tea, and list my notes.", "There is one note: Tea.", "Which?", "As I said: Tea.",
         ]  # fmt: skip

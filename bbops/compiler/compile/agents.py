@@ -37,11 +37,11 @@ Part = dict[str, Any]
 
 def enabled_agents(project: Project) -> Iterator[Resource[Agent]]:
     """Yield the agents that run, by name."""
-    yield from (one for _, one in sorted(project.agents.items()) if one.model.enabled)
+    yield from (agent for _, agent in sorted(project.agents.items()) if agent.model.enabled)
 
 
 def agent_triggers(project: Project) -> Iterator[Resource[Trigger]]:
-    """Yield the starts of agents that are like triggers; the name of each is that of its work."""
+    """Yield the starts of agents that are like triggers, by the names of their works."""
     for agent in enabled_agents(project):
         model, runs_on = agent.model, agent.model.runs_on
         shared: dict[str, Any] = {
@@ -69,7 +69,7 @@ def agent_triggers(project: Project) -> Iterator[Resource[Trigger]]:
 
 
 def agent_tasks(project: Project) -> Iterator[Resource[Task]]:
-    """Yield the schedules of agents; the name of each is that of its work."""
+    """Yield the schedules of agents, by the names of their works."""
     for agent in enabled_agents(project):
         given, model = agent.model.runs_on.schedule, agent.model
         if given is not None:
@@ -116,14 +116,14 @@ def compile_agents(
         dialect: the dialect of the database.
         digest: returns the digest of a function with its callees.
     """
-    return [_agent(project, one, dialect, digest) for one in enabled_agents(project)]
+    return [_agent(project, agent, dialect, digest) for agent in enabled_agents(project)]
 
 
 def _agent(
     project: CheckedProject, agent: Resource[Agent], dialect: Dialect, digest: Callable[[str], str]
 ) -> Part:
     model = agent.model
-    tools = [_tool(project, agent, one, dialect) for one in model.every_tool]
+    tools = [_tool(project, agent, tool, dialect) for tool in model.every_tool]
     found: Part = {
         "name": agent.name, "file": agent.file, "addon": model.model.addon,
         "model": {
@@ -197,7 +197,7 @@ def _schema(arguments: Shape) -> Schema:
 
 def _told(project: Project) -> set[str]:
     """Return the events of runs that something in the project waits for."""
-    wanted = {event for one in project.triggers.values() for event in one.model.event or ()}
+    wanted = {event for trigger in project.triggers.values() for event in trigger.model.event or ()}
     return {event for event in wanted if event in OWN_EVENTS and event.startswith("bbops.agent-")}
 
 
@@ -205,10 +205,10 @@ def compile_chats(project: Project) -> list[Part]:
     """Return what a request needs of each agent that people can talk to."""
     return [
         {
-            "name": one.name, "authentication": one.model.runs_on.chat.authentication,
-            "keeps_ms": round(1000 * seconds(one.model.memory.for_)),
-            "timeout_seconds": seconds(one.model.limits.timeout),
-        } for one in enabled_agents(project) if one.model.runs_on.chat is not None
+            "name": agent.name, "authentication": agent.model.runs_on.chat.authentication,
+            "keeps_ms": round(1000 * seconds(agent.model.memory.for_)),
+            "timeout_seconds": seconds(agent.model.limits.timeout),
+        } for agent in enabled_agents(project) if agent.model.runs_on.chat is not None
     ]  # fmt: skip
 
 

@@ -51,7 +51,9 @@ async def ask_agent(
         name, payload = _event_of(agent, start, given["event"] or {})
         await working.happen(name, payload)
     await working.work_off(work, follows=case.work == "run")
-    last = next((one for one in reversed(working.attempts) if one.job.work == work), None)
+    last = next(
+        (attempt for attempt in reversed(working.attempts) if attempt.job.work == work), None
+    )
     if last is None:
         return Answer(204, {}, None)
     if last.error is not None:
@@ -66,7 +68,7 @@ def start_of(agent: Agent, case: Case) -> str:
     if case.input is not None and "chat" in starts:
         return "chat"
     if case.event is not None:
-        return next((one for one in ("event", "webhook", "realtime") if one in starts), "event")
+        return next((key for key in ("event", "webhook", "realtime") if key in starts), "event")
     return "schedule"
 
 

@@ -20,13 +20,13 @@ def scripted_answer(
         replies: each `{say}`, `{tool, args}`, or a list of calls.
         parameters: the parameters; the reply is chosen by the number of the model's messages.
     """
-    number = sum(one.get("role") == "assistant" for one in parameters["messages"])
+    number = sum(message.get("role") == "assistant" for message in parameters["messages"])
     if number >= len(replies):
         return None
     reply = replies[number]
     parts = reply if isinstance(reply, list) else [reply]
-    calls = [one for one in parts if "tool" in one]
-    text = "".join(str(one["say"]) for one in parts if "say" in one)
+    calls = [part for part in parts if "tool" in part]
+    text = "".join(str(part["say"]) for part in parts if "say" in part)
     write = _completion if step == STEPS["aiModel"] else _message
     return write(number, text, calls)
 
@@ -38,9 +38,9 @@ def _completion(number: int, text: str, calls: Sequence[Mapping[str, Any]]) -> A
             {
                 "id": f"call_{number}_{at}", "type": "function",
                 "function": {
-                    "name": tool_name(one["tool"]), "arguments": json.dumps(one.get("args") or {}),
+                    "name": tool_name(call["tool"]), "arguments": json.dumps(call.get("args") or {}),
                 },
-            } for at, one in enumerate(calls)
+            } for at, call in enumerate(calls)
         ]  # fmt: skip
     reason = "tool_calls" if calls else "stop"
     return {
@@ -54,9 +54,9 @@ def _message(number: int, text: str, calls: Sequence[Mapping[str, Any]]) -> Any:
     content: list[dict[str, Any]] = [{"type": "text", "text": text}] if text else []
     content += [
         {
-            "type": "tool_use", "id": f"call_{number}_{at}", "name": tool_name(one["tool"]),
-            "input": one.get("args") or {},
-        } for at, one in enumerate(calls)
+            "type": "tool_use", "id": f"call_{number}_{at}", "name": tool_name(call["tool"]),
+            "input": call.get("args") or {},
+        } for at, call in enumerate(calls)
     ]  # fmt: skip
     return {
         "id": f"test-{number}", "type": "message", "role": "assistant", "content": content,

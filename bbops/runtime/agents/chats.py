@@ -1,7 +1,7 @@
 """Chats over HTTP: `POST /~agents/<name>`, decisions about calls, and the messages of a chat.
 
 A message enqueues a turn, and its request waits for the end of the turn, or for a call that a
-person has to approve. What has ended is read from the tables, so any server can answer.
+person has to approve. The end of a turn is read from the tables, so any server can answer.
 """
 
 from __future__ import annotations
@@ -190,11 +190,11 @@ class TurnEvents:
         self._seen = max([self._seen, *(step["number"] for step in details.steps)])
         if details.run.state in {"failed", "held"}:
             raise _failure(details)
-        waiting = [one for one in details.waiting if one["id"] != self._after]
+        waiting = [call for call in details.waiting if call["id"] != self._after]
         if details.run.state == "done" or waiting:
             self._is_over = True
-            found += [StreamEvent("approval", one) for one in waiting]
-        return [one for one in found if one is not None]
+            found += [StreamEvent("approval", call) for call in waiting]
+        return [event for event in found if event is not None]
 
     def result(self) -> Mapping[str, Any]:
         """Return `{chat, answer, approvals}`; while the turn is under way, `answer` is null."""

@@ -171,7 +171,7 @@ class AgentControl:
         for step in found:
             step["content"] = _decode(step["content"])
         answer = None if row[12] is None else _decode(row[12])
-        return RunDetails(_summary(row), answer, found, [_approval(one).told for one in waiting])
+        return RunDetails(_summary(row), answer, found, [_approval(call).told for call in waiting])
 
     async def messages(self, chat: str) -> list[dict[str, Any]]:
         """Return role, text and time of the messages of a chat, oldest first."""
@@ -182,7 +182,7 @@ class AgentControl:
                 "text": _decode(content)["text"], "at": at,
             } for kind, content, at in rows
         ]  # fmt: skip
-        return [one for one in found if one["text"]]
+        return [message for message in found if message["text"]]
 
     async def has_chat(self, chat: str, agent: str, owner: str) -> bool:
         """Return whether a user has a chat with an agent."""

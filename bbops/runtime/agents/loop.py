@@ -1,7 +1,7 @@
-"""The runs of an agent: the model is asked, its calls are done, until it answers.
+"""The runs of an agent: requests to the model, and its calls of tools, until it answers.
 
 A run is a job. Its requests to the model and its calls are recorded steps, so a run that ended in
-the middle goes on from its record: tools write once, and a model may be asked twice.
+the middle goes on from its record: tools write once, and a request to a model may be sent twice.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ class AgentRuns:
         Raises:
             LaterError: as many runs of the agent as may are under way.
             AgentLimit: a limit is reached.
-            Failure: the model cannot be asked.
+            Failure: the model does not answer.
         """
         turn = _Turn.of(self.settings, run)
         await turn.take_seat()
@@ -315,7 +315,7 @@ class _Turn:
         """Wait until a person decides about a call.
 
         Raises:
-            ToolError: the call is rejected, or nobody has decided in time.
+            ToolError: the call is rejected, or its time is over.
         """
         now, id_ = self._now(), self.run.host.random.uuid()
         arguments = self.agent.mask.value(call.arguments)

@@ -51,22 +51,22 @@ def _messages(steps: Iterable[Sequence[Any]]) -> list[Message]:
 def _answered(messages: list[Message]) -> list[Message]:
     """Return messages without calls that have no result: the answer of a run with a shape."""
     found: list[Message] = []
-    for at, one in enumerate(messages):
-        if isinstance(one, ModelMessage):
+    for at, message in enumerate(messages):
+        if isinstance(message, ModelMessage):
             results = takewhile(lambda after: isinstance(after, ToolResult), messages[at + 1 :])
             done = {result.call.id for result in results if isinstance(result, ToolResult)}
-            open_ = [call for call in one.calls if call.id not in done]
-            calls = tuple(call for call in one.calls if call.id in done)
-            text = one.text or _written(open_)
+            open_ = [call for call in message.calls if call.id not in done]
+            calls = tuple(call for call in message.calls if call.id in done)
+            text = message.text or _written(open_)
             if text or calls:
                 found.append(ModelMessage(text, calls))
         else:
-            found.append(one)
+            found.append(message)
     return found
 
 
 def _written(calls: Sequence[ToolCall]) -> str:
-    return msgspec.json.encode([one.arguments for one in calls]).decode() if calls else ""
+    return msgspec.json.encode([call.arguments for call in calls]).decode() if calls else ""
 
 
 def _call(told: dict[str, Any]) -> ToolCall:

@@ -28,7 +28,7 @@ AGENT_LIMIT: Final = "agentLimit"
 NOT_APPROVED: Final = "notApproved"
 
 APPROVAL_MS: Final = 7 * 86_400_000
-"""The time after which a call that nobody has decided about is rejected."""
+"""The time after which a call without a decision is rejected."""
 
 RunState = Literal["queued", "running", "waiting", "done", "failed"]
 

@@ -43,7 +43,7 @@ def link_agent(data: Mapping[str, Any], functions: Mapping[str, Function], mask:
     settings = AgentSettings(
         data["name"], ModelSettings(**data["model"]), dialect_of(data["addon"]),
         Terms(*data["terms"]), make_reader(data["step"], data["gives"]), data["prices"],
-        data["instructions"], {one["name"]: _tool(one, functions) for one in data["tools"]},
+        data["instructions"], {tool["name"]: _tool(tool, functions) for tool in data["tools"]},
         data["memory"], None if output is None else compile_shape(output),
         None if output is None
         else ToolSpec(ANSWER, "Gives the final answer.", data["output_schema"]),
@@ -80,29 +80,29 @@ def link_chats(
 ) -> Iterator[tuple[str, str, Pipeline]]:
     """Yield method, path and target of each route of the agents that people can talk to."""
     origins = data["origins"]
-    for one in data["chats"]:
+    for chat in data["chats"]:
         settings = ChatSettings(
-            one["name"], one["keeps_ms"], one["timeout_seconds"], answering.mask
+            chat["name"], chat["keeps_ms"], chat["timeout_seconds"], answering.mask
         )
-        chats, path = ChatFunctions(settings), f"{PATH}{one['name']}"
+        chats, path = ChatFunctions(settings), f"{PATH}{chat['name']}"
         routes = (
             ("POST", path, chats.speak, chats.message_shape()),
             ("POST", f"{path}/approvals/:approval", chats.decide, chats.decision_shape()),
             ("GET", f"{path}/chats/:chat", chats.show, None),
         )
         for method, where, flow, shape in routes:
-            if flow == chats.decide and one["authentication"] == "None":
+            if flow == chats.decide and chat["authentication"] == "None":
                 continue  # a visitor approves nothing: members of the project do
             function = make_function(
-                where, f"agents/{one['name']}.yaml", flow,
+                where, f"agents/{chat['name']}.yaml", flow,
                 frozenset({"auth", "headers", "params", "input"}), input=shape,
             )  # fmt: skip
             policy = Policy(
-                method=method, path=where, endpoint=f"agents/{one['name']}",
+                method=method, path=where, endpoint=f"agents/{chat['name']}",
                 max_body_bytes=MOST_BYTES, uploads=None, is_once=False,
-                timeout_seconds=one["timeout_seconds"] + _SPARE_SECONDS,
+                timeout_seconds=chat["timeout_seconds"] + _SPARE_SECONDS,
                 active_requests=lasting.active_requests, limit=None,
-                cors=_cors(origins) if origins else None, authentication=one["authentication"],
+                cors=_cors(origins) if origins else None, authentication=chat["authentication"],
                 channel="", middleware=(),
             )  # fmt: skip
             yield method, where, Pipeline(function, policy, answering)
