@@ -15,7 +15,7 @@ from bbops.language.expressions.types import map_of
 from bbops.language.expressions.values import Constant
 from bbops.language.json_schema import Schema, shape_schema
 from bbops.language.project import Project, Resource
-from bbops.language.resources.agent import Agent, Tool
+from bbops.language.resources.agent import Agent, AgentTool
 from bbops.language.resources.function import Function
 from bbops.language.resources.task import Task
 from bbops.language.resources.trigger import Trigger, Webhook
@@ -172,7 +172,9 @@ def _step(addon: str) -> Part:
     return {"step": step, "terms": terms, "gives": spec_of(action.gives)}
 
 
-def _tool(project: CheckedProject, agent: Resource[Agent], tool: Tool, dialect: Dialect) -> Part:
+def _tool(
+    project: CheckedProject, agent: Resource[Agent], tool: AgentTool, dialect: Dialect
+) -> Part:
     function = project.functions[str(tool.function)]
     shapes = {part: getattr(function.model, part) or {} for part in PARTS}
     arguments = _arguments(function)

@@ -38,7 +38,8 @@ def _completion(number: int, text: str, calls: Sequence[Mapping[str, Any]]) -> A
             {
                 "id": f"call_{number}_{at}", "type": "function",
                 "function": {
-                    "name": tool_name(call["tool"]), "arguments": json.dumps(call.get("args") or {}),
+                    "name": tool_name(call["tool"]),
+                    "arguments": json.dumps(call.get("args") or {}),
                 },
             } for at, call in enumerate(calls)
         ]  # fmt: skip

@@ -27,7 +27,7 @@ from bbops.runtime.agents.conversation import (
 )
 from bbops.runtime.agents.memory import remember
 from bbops.runtime.agents.tables import BUSY, MEMORY, ApprovalRow, RunRow, StepRow
-from bbops.runtime.agents.tools import AgentTool, Patience, ToolError, WrongInput
+from bbops.runtime.agents.tools import LinkedTool, Patience, ToolFailure, WrongInput
 from bbops.runtime.agents.values import (
     AGENTS,
     APPROVAL_MS,
@@ -67,7 +67,7 @@ _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 
 @dataclass(frozen=True, slots=True)
-class AgentLimits:
+class RunLimits:
     """The limits of a run: answers of the model, tokens, money, runs at a time, attempts."""
 
     max_steps: int
@@ -97,11 +97,11 @@ class AgentSettings:
     read: Callable[[Any], Any]
     prices: Sequence[float] | None
     instructions: str
-    tools: Mapping[str, AgentTool]
+    tools: Mapping[str, LinkedTool]
     memory: int
     output: Shape | None
     output_spec: ToolSpec | None
-    limits: AgentLimits
+    limits: RunLimits
     told: frozenset[str]
     mask: Mask
 
@@ -291,7 +291,7 @@ class _Turn:
         except WrongInput as wrong:
             self._count_mistake(f"its call of '{call.name}' is wrong: {wrong}")
             text, is_error = f"the arguments are wrong: {wrong}", True
-        except ToolError as error:
+        except ToolFailure as error:
             text, is_error = str(error), True
         ms = round(1000 * (perf_counter() - began))
         self.messages.append(ToolResult(call, text, is_error))
@@ -311,11 +311,11 @@ class _Turn:
         with scope(path):
             return await tool.call(self.run, call.arguments)
 
-    async def _wait_for_person(self, tool: AgentTool, call: ToolCall) -> None:
+    async def _wait_for_person(self, tool: LinkedTool, call: ToolCall) -> None:
         """Wait until a person decides about a call.
 
         Raises:
-            ToolError: the call is rejected, or its time is over.
+            ToolFailure: the call is rejected, or its time is over.
         """
         now, id_ = self._now(), self.run.host.random.uuid()
         arguments = self.agent.mask.value(call.arguments)
@@ -328,7 +328,7 @@ class _Turn:
         await self._write(self.row.state("running"), *([row.expire()] if decision is None else ()))
         if decision is None or not decision.get("approved"):
             why = "nobody approved it in time" if decision is None else "a person rejected it"
-            raise ToolError(f"{NOT_APPROVED}: {why}; do not call it again for this")
+            raise ToolFailure(f"{NOT_APPROVED}: {why}; do not call it again for this")
 
     def _count_mistake(self, what: str) -> None:
         if self.mistakes.is_over():
@@ -376,4 +376,4 @@ def _shown(call: ToolCall) -> dict[str, Any]:
     return {"id": call.id, "tool": call.name, "arguments": arguments}
 
 
-__all__ = ["ANSWER", "AgentLimits", "AgentRuns", "AgentSettings", "ModelMessage"]
+__all__ = ["ANSWER", "AgentRuns", "AgentSettings", "ModelMessage", "RunLimits"]

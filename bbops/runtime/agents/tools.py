@@ -16,7 +16,7 @@ MOST_CHARACTERS: Final = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class AgentTool:
+class LinkedTool:
     """A function that a model can call.
 
     Attributes:
@@ -60,7 +60,7 @@ class AgentTool:
         """Return the result of a call as JSON.
 
         Raises:
-            ToolError: the function failed, with a message for the model.
+            ToolFailure: the function failed, with a message for the model.
             JobFailure: a limit of the job.
         """
         given = {
@@ -74,7 +74,7 @@ class AgentTool:
         except JobFailure:
             raise
         except Failure as failure:
-            raise ToolError(describe_failure(failure)) from failure
+            raise ToolFailure(describe_failure(failure)) from failure
         return cut(write_json(value))
 
 
@@ -85,7 +85,7 @@ class WrongInput(Exception):
         super().__init__("; ".join(problems))
 
 
-class ToolError(Exception):
+class ToolFailure(Exception):
     """A tool failed; the message is for the model."""
 
 

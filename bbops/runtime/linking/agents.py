@@ -8,8 +8,8 @@ from typing import Any
 from bbops.runtime.agents.chats import ChatFunctions, ChatSettings
 from bbops.runtime.agents.conversation import ModelSettings, ToolSpec
 from bbops.runtime.agents.dialects import dialect_of
-from bbops.runtime.agents.loop import ANSWER, AgentLimits, AgentRuns, AgentSettings
-from bbops.runtime.agents.tools import AgentTool
+from bbops.runtime.agents.loop import ANSWER, AgentRuns, AgentSettings, RunLimits
+from bbops.runtime.agents.tools import LinkedTool
 from bbops.runtime.agents.values import PATH, function_name
 from bbops.runtime.flow.masking import Mask
 from bbops.runtime.flow.run import Function
@@ -36,7 +36,7 @@ def link_agent(data: Mapping[str, Any], functions: Mapping[str, Function], mask:
         functions: the functions of the project as jobs run them.
         mask: the mask of the release.
     """
-    limits = AgentLimits(
+    limits = RunLimits(
         data["max_steps"], data["tokens"], data["money"], data["concurrency"], data["attempts"]
     )
     output = data["output"]
@@ -53,11 +53,11 @@ def link_agent(data: Mapping[str, Any], functions: Mapping[str, Function], mask:
     return make_function(function_name(data["name"]), data["file"], AgentRuns(settings).flow, needs)
 
 
-def _tool(data: Mapping[str, Any], functions: Mapping[str, Function]) -> AgentTool:
+def _tool(data: Mapping[str, Any], functions: Mapping[str, Function]) -> LinkedTool:
     approval = data["approval"]
     if data["approval_code"] is not None:
         approval = link_condition(data["approval_code"])
-    return AgentTool(
+    return LinkedTool(
         ToolSpec(data["name"], data["description"], data["schema"]), functions[data["function"]],
         compile_shape(data["arguments"]), data["parts"], bool(approval)
         if not callable(approval) else approval,
