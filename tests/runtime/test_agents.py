@@ -17,6 +17,9 @@ from bbops.compiler.compile.row_events import find_row_events
 from bbops.compiler.testing.host import FakeHttp, KeptLog, fake_host
 from bbops.database.migrate.migrate import apply
 from bbops.database.migrate.opened import write_tables
+from bbops.database.postgres.driver import Postgres
+from bbops.database.postgres.work import PostgresWork
+from bbops.database.schema.place import Place
 from bbops.database.sqlite.driver import Sqlite
 from bbops.database.sqlite.work import SqliteWork
 from bbops.runtime.agents.control import AgentControl, RunDetails
@@ -30,6 +33,9 @@ from bbops.runtime.work.values import AsleepError, LaterError
 from bbops.runtime.work.webhooks import message_event
 from bbops.source.tree import MemoryTree
 from tests.support.mortal import KilledError, Mortal
+from tests.support.work_bench import place
+
+__all__ = ["place"]
 
 PROJECT = """
 bbops: 1
@@ -121,10 +127,12 @@ class Vendor(FakeHttp):
 class Desk:
     """A project with an agent, its vendor, and one worker after the other."""
 
-    def __init__(self, database: Sqlite, script: Sequence[Any], agent: str) -> None:
+    def __init__(self, database: Any, script: Sequence[Any], agent: str) -> None:
         self.database, self.vendor = database, Vendor(script)
         self.random, self.log = fake_host(database).random, KeptLog()
-        built = build(MemoryTree({**FILES, "agents/keeper.yaml": agent}))
+        self.dialect: Any = SqliteWork() if isinstance(database, Sqlite) else PostgresWork()
+        engine = "sqlite" if isinstance(database, Sqlite) else "postgres"
+        built = build(MemoryTree({**FILES, "agents/keeper.yaml": agent}), database=engine)
         assert built.project is not None, [str(problem) for problem in built.diagnostics]
         self.artifact = built.artifact
         self.control = AgentControl(database)
@@ -138,7 +146,7 @@ class Desk:
     async def attempt(self, name: str, commits: int = 0) -> str:
         """Run the job once by a new worker; return how it ended."""
         door = Mortal(self.database, 0)
-        engine = SqlEngine(door, SqliteWork(), name)  # type: ignore[arg-type]
+        engine = SqlEngine(door, self.dialect, name)  # type: ignore[arg-type]
         work = self.work(door)
         await engine.pump(work.plan.route)
         await engine.reclaim()
@@ -168,20 +176,25 @@ class Desk:
 
 
 def on_desk(
-    tmp_path: Path, script: Sequence[Any], do: Callable[[Desk], Any], agent: str = AGENT,
+    place: Place, script: Sequence[Any], do: Callable[[Desk], Any], agent: str = AGENT,
     approval: str = "false",
 ) -> Any:  # fmt: skip
     async def main() -> Any:
-        file = tmp_path / "data.sqlite"
         text = agent.replace("APPROVAL", approval)
-        built = build(MemoryTree({**FILES, "agents/keeper.yaml": text}))
+        engine = "sqlite" if isinstance(place, Path) else "postgres"
+        tree = MemoryTree({**FILES, "agents/keeper.yaml": text})
+        built = build(tree, database=engine)  # type: ignore[arg-type]
         assert built.project is not None, [str(problem) for problem in built.diagnostics]
         tables = {name: table.model for name, table in built.project.tables.items()}
         found = find_row_events(built.project)
-        apply(file, tables)
-        with write_tables(file) as opened:
+        apply(place, tables)
+        with write_tables(place) as opened:
             opened.transact(lambda: opened.live.report_changes(found))
-        database = await Sqlite.open(file)
+        database: Any
+        if isinstance(place, Path):
+            database = await Sqlite.open(place)
+        else:
+            database = await Postgres.open(place)
         try:
             if "note.wanted" in text:
                 await database.write_all([emit("note.wanted", '{"topic":"tea"}', 0)])
@@ -197,7 +210,7 @@ TWO_NOTES = [
 ]  # fmt: skip
 
 
-def test_a_run_does_what_the_model_asks_for_and_keeps_each_step(tmp_path: Path) -> None:
+def test_a_run_does_what_the_model_asks_for_and_keeps_each_step(place: Place) -> None:
     async def do(desk: Desk) -> None:
         assert await desk.attempt("one") == "done"
         assert await desk.notes() == ["one", "two"]
@@ -216,10 +229,10 @@ def test_a_run_does_what_the_model_asks_for_and_keeps_each_step(tmp_path: Path) 
         assert '"topic":"tea"' in first["messages"][1]["content"]
         assert "tea" not in first["messages"][0]["content"]
 
-    on_desk(tmp_path, TWO_NOTES, do)
+    on_desk(place, TWO_NOTES, do)
 
 
-def test_a_run_that_dies_behind_any_commit_ends_with_the_same_rows(tmp_path: Path) -> None:
+def test_a_run_that_dies_behind_any_commit_ends_with_the_same_rows(place: Place) -> None:
     async def do(desk: Desk) -> int:
         deaths = 0
         while await desk.attempt(f"w{deaths}", 1) == "killed":
@@ -229,11 +242,11 @@ def test_a_run_that_dies_behind_any_commit_ends_with_the_same_rows(tmp_path: Pat
         assert (run.run.state, run.answer, len(run.steps)) == ("done", "Both are there.", 7)
         return deaths
 
-    assert on_desk(tmp_path, TWO_NOTES, do) >= 8
+    assert on_desk(place, TWO_NOTES, do) >= 8
 
 
 @pytest.mark.parametrize("is_approved", [True, False])
-def test_a_call_that_needs_approval_waits_for_a_person(tmp_path: Path, is_approved: bool) -> None:
+def test_a_call_that_needs_approval_waits_for_a_person(place: Place, is_approved: bool) -> None:
     script = [[call("add", text="one")], "Done."]
 
     async def do(desk: Desk) -> None:
@@ -253,7 +266,7 @@ def test_a_call_that_needs_approval_waits_for_a_person(tmp_path: Path, is_approv
         assert told["isError"] is not is_approved
         assert len(desk.vendor.sent) == 2
 
-    on_desk(tmp_path, script, do, approval="args.text == 'one'")
+    on_desk(place, script, do, approval="args.text == 'one'")
 
 
 # ---- limits and mistakes
@@ -270,33 +283,33 @@ async def failure_of(desk: Desk) -> str:
     ([[call("add")], [call("add", text=7)], [call("gone")], "?"], "more than 2 mistakes"),
     ([[call("add", text="one")] * 2] * 5, "no answer after 4 steps"),
 ])  # fmt: skip
-def test_a_run_ends_at_its_limits(tmp_path: Path, script: Sequence[Any], said: str) -> None:
+def test_a_run_ends_at_its_limits(place: Place, script: Sequence[Any], said: str) -> None:
     async def do(desk: Desk) -> None:
         told = await failure_of(desk)
         assert told.startswith("agentLimit: ")
         assert said in told
 
-    on_desk(tmp_path, script, do)
+    on_desk(place, script, do)
 
 
-def test_a_run_ends_when_it_has_used_its_tokens(tmp_path: Path) -> None:
+def test_a_run_ends_when_it_has_used_its_tokens(place: Place) -> None:
     async def do(desk: Desk) -> None:
         assert "it has used 110 tokens, at most 100 are allowed" in await failure_of(desk)
         assert await desk.notes() == ["one"]
 
     agent = AGENT.replace("tokens: 1000", "tokens: 100")
-    on_desk(tmp_path, TWO_NOTES, do, agent)
+    on_desk(place, TWO_NOTES, do, agent)
 
 
-def test_a_run_ends_when_it_has_cost_its_money(tmp_path: Path) -> None:
+def test_a_run_ends_when_it_has_cost_its_money(place: Place) -> None:
     async def do(desk: Desk) -> None:
         assert "it has cost 0.00012, at most 0.0001 is allowed" in await failure_of(desk)
 
     agent = AGENT.replace("tokens: 1000", "money: 0.0001")
-    on_desk(tmp_path, TWO_NOTES, do, agent)
+    on_desk(place, TWO_NOTES, do, agent)
 
 
-def test_the_model_is_told_of_a_mistake_and_can_mend_it(tmp_path: Path) -> None:
+def test_the_model_is_told_of_a_mistake_and_can_mend_it(place: Place) -> None:
     script = [[call("add", texts="one")], [call("add", text="one")], "Done."]
 
     async def do(desk: Desk) -> None:
@@ -305,14 +318,14 @@ def test_the_model_is_told_of_a_mistake_and_can_mend_it(tmp_path: Path) -> None:
         (told,) = [step for step in (await desk.only_run()).steps if step["content"].get("isError")]
         assert "'texts' is no argument of this tool" in told["content"]["result"]
 
-    on_desk(tmp_path, script, do)
+    on_desk(place, script, do)
 
 
-def test_what_a_run_does_beyond_its_concurrency_waits(tmp_path: Path) -> None:
+def test_what_a_run_does_beyond_its_concurrency_waits(place: Place) -> None:
     async def do(desk: Desk) -> None:
         await desk.database.write_all([emit("note.wanted", "{}", 0)])
         work = desk.work(desk.database)
-        engine = SqlEngine(desk.database, SqliteWork(), "one")
+        engine = SqlEngine(desk.database, desk.dialect, "one")
         await engine.pump(work.plan.route)
         first, second = await engine.claim(2)
         with pytest.raises(LaterError):
@@ -321,7 +334,7 @@ def test_what_a_run_does_beyond_its_concurrency_waits(tmp_path: Path) -> None:
         assert await desk.notes() == ["one", "two"]
 
     agent = AGENT.replace("tokens: 1000", "concurrency: 1")
-    on_desk(tmp_path, TWO_NOTES, do, agent)
+    on_desk(place, TWO_NOTES, do, agent)
 
 
 # ---- starts
@@ -334,7 +347,7 @@ def first_message(desk: Desk) -> str:
     return str(next(message["content"] for message in asked if message["role"] == "user"))
 
 
-def test_a_changed_row_starts_a_run_which_does_not_see_private_columns(tmp_path: Path) -> None:
+def test_a_changed_row_starts_a_run_which_does_not_see_private_columns(place: Place) -> None:
     async def do(desk: Desk) -> None:
         await desk.database.change("INSERT INTO notes (text, pin) VALUES ('tea', 'p1234')")
         await desk.database.change("INSERT INTO notes (text, pin) VALUES ('ale', 'p1234')")
@@ -344,23 +357,23 @@ def test_a_changed_row_starts_a_run_which_does_not_see_private_columns(tmp_path:
         assert await desk.database.read("SELECT 1 FROM _bbops_jobs") == []
 
     key = "database: { table: notes, operation: insert, where: newRow.text == 'tea' }"
-    on_desk(tmp_path, ["Seen."], do, starts(key))
+    on_desk(place, ["Seen."], do, starts(key))
 
 
-def test_a_schedule_starts_a_run_with_its_time(tmp_path: Path) -> None:
+def test_a_schedule_starts_a_run_with_its_time(place: Place) -> None:
     async def do(desk: Desk) -> None:
         work = desk.work(desk.database)
-        engine = SqlEngine(desk.database, SqliteWork(), "one")
+        engine = SqlEngine(desk.database, desk.dialect, "one")
         await engine.set_ticks(work.tasks.first(0))
         assert await engine.tick(work.plan.due)
         assert await desk.attempt("one") == "done"
         assert '"start":"schedule"' in first_message(desk)
         assert '"time":"2026-' in first_message(desk)
 
-    on_desk(tmp_path, ["Good morning."], do, starts("schedule: 0 8 * * *"))
+    on_desk(place, ["Good morning."], do, starts("schedule: 0 8 * * *"))
 
 
-def test_a_message_of_a_topic_starts_a_run(tmp_path: Path) -> None:
+def test_a_message_of_a_topic_starts_a_run(place: Place) -> None:
     async def do(desk: Desk) -> None:
         await desk.database.write_all([
             emit(message_event("board", "asked"), '{"text":"tea?"}', 0),
@@ -371,11 +384,11 @@ def test_a_message_of_a_topic_starts_a_run(tmp_path: Path) -> None:
         assert await desk.database.read("SELECT 1 FROM _bbops_jobs") == []
 
     key = "realtime: { topic: board, event: asked, where: event.payload.text == 'tea?' }"
-    on_desk(tmp_path, ["Heard."], do, starts(key))
+    on_desk(place, ["Heard."], do, starts(key))
 
 
 # ---- events of runs
-def test_the_events_of_runs_reach_triggers_that_wait_for_them(tmp_path: Path) -> None:
+def test_the_events_of_runs_reach_triggers_that_wait_for_them(place: Place) -> None:
     async def do(desk: Desk) -> None:
         assert await desk.attempt("one") == "done"
         rows = await desk.database.read(
@@ -385,4 +398,4 @@ def test_the_events_of_runs_reach_triggers_that_wait_for_them(tmp_path: Path) ->
         assert name == "bbops.agent-finished"
         assert json.loads(payload)["agent"] == "keeper"
 
-    on_desk(tmp_path, ["Done."], do)
+    on_desk(place, ["Done."], do)

@@ -15,6 +15,7 @@ from bbops.language.expressions.types import map_of
 from bbops.language.expressions.values import Constant
 from bbops.language.json_schema import Schema, shape_schema
 from bbops.language.project import Project, Resource
+from bbops.language.resources._access import RateLimit
 from bbops.language.resources.agent import Agent, AgentTool
 from bbops.language.resources.function import Function
 from bbops.language.resources.task import Task
@@ -210,8 +211,18 @@ def compile_chats(project: Project) -> list[Part]:
             "name": agent.name, "authentication": agent.model.runs_on.chat.authentication,
             "keeps_ms": round(1000 * seconds(agent.model.memory.for_)),
             "timeout_seconds": seconds(agent.model.limits.timeout),
+            "rate_limit": _rate_limit(agent.model.runs_on.chat.rate_limit),
         } for agent in enabled_agents(project) if agent.model.runs_on.chat is not None
     ]  # fmt: skip
+
+
+def _rate_limit(limit: RateLimit) -> Part | None:
+    if not limit.limit:
+        return None
+    return {
+        "most": limit.limit, "seconds": round(limit.per_seconds),
+        "by_address": limit.by == "address",
+    }  # fmt: skip
 
 
 def turn_work(agent: Resource[Agent]) -> Part:

@@ -102,6 +102,7 @@ class ChatFunctions:
         approval = await control.find_approval(run.params["approval"])
         if approval is None or (approval.agent, approval.owner) != (self._settings.agent, owner):
             raise Thrown(404, "there is no such call")
+        before = await control.show(approval.run)
         is_new = await control.decide(
             approval.id, is_approved=run.input["approve"], by=owner or "a visitor",
             at=round(1000 * run.host.clock.now().timestamp()),
@@ -110,7 +111,8 @@ class ChatFunctions:
             raise Thrown(409, "somebody has decided about this call, or its time is over")
         if run.host.events is not None:
             await run.host.events.committed()
-        return await self._answer(run, control, approval.run, after=approval.id)
+        seen = len(before.steps) - 1 if before is not None else -1
+        return await self._answer(run, control, approval.run, after=approval.id, seen=seen)
 
     async def show(self, run: Run) -> Answer:
         """Return the messages of a chat, and how far its last turn is.
@@ -146,9 +148,9 @@ class ChatFunctions:
 
     # ---- waiting for a turn
     async def _answer(
-        self, run: Run, control: AgentControl, uid: str, after: str = ""
+        self, run: Run, control: AgentControl, uid: str, after: str = "", seen: int = -1
     ) -> Answer:  # fmt: skip
-        stream = TurnEvents(control, uid, after)
+        stream = TurnEvents(control, uid, after, seen)
         if _EVENTS in run.headers.get("accept", ""):
             line = f"agents/{self._settings.agent}.yaml:1"
             sent = SentStream(stream, lambda result: result, line)
@@ -166,10 +168,19 @@ class ChatFunctions:
 class TurnEvents:
     """The events of a turn as they come: `text`, `tool`, `approval`; see `Pieces`."""
 
-    def __init__(self, control: AgentControl, uid: str, after: str = "") -> None:
-        """Args: `after` is a call that a person has just decided about."""
+    def __init__(
+        self, control: AgentControl, uid: str, after: str = "", seen: int = -1
+    ) -> None:  # fmt: skip
+        """Create the events of a turn.
+
+        Args:
+            control: the reads of runs.
+            uid: the run.
+            after: a call that a person has just decided about.
+            seen: the number of the last step that the client knows.
+        """
         self._control, self._uid, self._after = control, uid, after
-        self._seen, self._looks = -1, 0
+        self._seen, self._looks = seen, 0
         self._details: RunDetails | None = None
         self._is_over = False
 

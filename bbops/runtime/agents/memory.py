@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from itertools import groupby, takewhile
-from typing import Any
+from typing import Any, Final
 
 import msgspec
 
@@ -16,6 +16,9 @@ from bbops.runtime.agents.conversation import (
     UserMessage,
 )
 
+MOST_CHARACTERS: Final = 200_000
+"""The most characters of earlier turns that a model sees again."""
+
 
 def remember(rows: Iterable[Sequence[Any]], most: int) -> list[Message]:
     """Return messages of whole turns, oldest first, as many turns as fit.
@@ -25,9 +28,12 @@ def remember(rows: Iterable[Sequence[Any]], most: int) -> list[Message]:
         most: the most messages.
     """
     found: list[Message] = []
+    size = 0
     for _, steps in groupby(rows, key=lambda row: row[0]):
-        turn = _messages(reversed([*steps]))
-        if len(found) + len(turn) > most:
+        recorded = [*steps]
+        turn = _messages(reversed(recorded))
+        size += sum(len(row[3]) for row in recorded)
+        if len(found) + len(turn) > most or size > MOST_CHARACTERS:
             break
         found = turn + found
     return found

@@ -75,7 +75,12 @@ class LinkedTool:
             raise
         except Failure as failure:
             raise ToolFailure(describe_failure(failure)) from failure
-        return cut(write_json(value))
+        try:
+            return cut(write_json(value))
+        except TypeError:
+            raise ToolFailure(
+                "the tool gives a file or a stream, which an agent cannot read"
+            ) from None
 
 
 class WrongInput(Exception):

@@ -14,6 +14,7 @@ from bbops.runtime.agents.values import PATH, function_name
 from bbops.runtime.flow.masking import Mask
 from bbops.runtime.flow.run import Function
 from bbops.runtime.http.cors import Cors
+from bbops.runtime.http.rate_limits import Limit
 from bbops.runtime.http.responses import Answering
 from bbops.runtime.linking.functions import link_condition
 from bbops.runtime.linking.lasting import Lasting
@@ -97,15 +98,26 @@ def link_chats(
                 where, f"agents/{chat['name']}.yaml", flow,
                 frozenset({"auth", "headers", "params", "input"}), input=shape,
             )  # fmt: skip
+            limit = chat["rate_limit"] if flow == chats.speak else None
             policy = Policy(
                 method=method, path=where, endpoint=f"agents/{chat['name']}",
                 max_body_bytes=MOST_BYTES, uploads=None, is_once=False,
                 timeout_seconds=chat["timeout_seconds"] + _SPARE_SECONDS,
-                active_requests=lasting.active_requests, limit=None,
+                active_requests=lasting.active_requests,
+                limit=_limit(chat, lasting, answering) if limit else None,
+                by_address=bool(limit and limit["by_address"]), counted=f"agents/{chat['name']}",
                 cors=_cors(origins) if origins else None, authentication=chat["authentication"],
                 channel="", middleware=(),
             )  # fmt: skip
             yield method, where, Pipeline(function, policy, answering)
+
+
+def _limit(
+    chat: Mapping[str, Any], lasting: Lasting, answering: Answering
+) -> Limit:  # fmt: skip
+    """Return the limit of a chat's messages; no channel has a name with a blank."""
+    limit, clock = chat["rate_limit"], answering.host.clock
+    return lasting.limit(f"agent {chat['name']}", limit["most"], clock, limit["seconds"])
 
 
 def _cors(origins: list[tuple[str, bool]]) -> Cors:
