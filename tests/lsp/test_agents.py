@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from lsprotocol import types as lsp
 
-from tests.lsp.editing import LIST, Client, edit, typed
-from tests.lsp.test_definitions import text_at
+from tests.lsp.editing import LIST, Client, edit, text_at, typed
 
 pytestmark = pytest.mark.long
 

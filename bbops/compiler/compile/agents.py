@@ -110,7 +110,7 @@ def old_work(project: Project, start: Resource[Any]) -> str:
 def compile_agents(
     project: CheckedProject, dialect: Dialect, digest: Callable[[str], str]
 ) -> list[Part]:  # fmt: skip
-    """Return what the worker needs of each agent.
+    """Return the data of each agent for the worker.
 
     Args:
         project: checked without mistakes.
@@ -205,7 +205,7 @@ def _told(project: Project) -> set[str]:
 
 
 def compile_chats(project: Project) -> list[Part]:
-    """Return what a request needs of each agent that people can talk to."""
+    """Return the data of each chat for requests."""
     return [
         {
             "name": agent.name, "authentication": agent.model.runs_on.chat.authentication,

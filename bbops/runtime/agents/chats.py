@@ -185,7 +185,7 @@ class TurnEvents:
         self._is_over = False
 
     async def read(self) -> Sequence[StreamEvent] | None:
-        """Return what has come since; None once the turn has ended, or waits for a person.
+        """Return new events; None once the turn has ended, or waits for a person.
 
         Raises:
             Thrown: 500, the turn has failed.

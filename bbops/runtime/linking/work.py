@@ -111,7 +111,7 @@ class Work:
         for agent in data["agents"]:
             function = link_agent(agent, functions, release.answering.mask)
             functions[function.name] = function
-            tools = {one["function"]: one["function"] for one in agent["tools"]}
+            tools = {tool["function"]: tool["function"] for tool in agent["tools"]}
             self._linked[function.name] = _Linked({}, tools, {})
         mark_files(functions, {name: each.calls.values() for name, each in self._linked.items()})
         for one in self._linked.values():
