@@ -63,6 +63,14 @@ def test_missed_ticks_and_deliveries_are_counted() -> None:
     }  # fmt: skip
 
 
+def test_tokens_of_agents_are_counted_by_agent() -> None:
+    counts = WorkCounts()
+    for work, tokens in (("agents/helpdesk/chat", 20), ("agents/helpdesk/event", 5)):
+        counts.ended("shop", Attempt(claim(work), "waiting", 0.1, tokens=tokens))
+    counts.ended("shop", Attempt(claim("agents/silent/event"), "done", 0.1))
+    assert values(counts, "agent_tokens_total") == {("shop", "helpdesk"): 25}
+
+
 def test_names_without_end_do_not_grow_the_server() -> None:
     counts = WorkCounts()
     for number in range(MOST_SERIES + 500):

@@ -61,6 +61,9 @@ def test_call_waits_until_a_member_decides(helpdesk: Helpdesk, approve: bool) ->
     (usage,) = get(served, "usage")
     assert (usage["agent"], usage["runs"], usage["failed"]) == ("helpdesk", 1, 0)
     assert usage["tokens_in"] == story["run"]["tokens_in"] > 0
+    tokens = usage["tokens_in"] + usage["tokens_out"]  # the second attempt replays the first answer
+    line = f'bbops_agent_tokens_total{{project="desk",agent="helpdesk"}} {tokens}'
+    wait_for(lambda: line in served.control.get("/metrics").text)
 
 
 def test_unknown_run_and_unknown_call_are_refused_with_a_hint(helpdesk: Helpdesk) -> None:

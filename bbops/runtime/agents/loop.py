@@ -43,7 +43,7 @@ from bbops.runtime.flow.masking import Mask
 from bbops.runtime.flow.run import Answer, Run, Shape
 from bbops.runtime.steps.addons import Terms, call_addon
 from bbops.runtime.values.failures import Failure, PayloadFailure
-from bbops.runtime.work.run_record import enter, scope
+from bbops.runtime.work.run_record import count_tokens, enter, scope
 from bbops.runtime.work.statements import Statement
 from bbops.runtime.work.triggers import awaited_value
 from bbops.runtime.work.values import LaterError
@@ -225,6 +225,7 @@ class _Turn:
         )  # fmt: skip
         ms = round(1000 * (perf_counter() - began))
         self.messages.append(answer.message)
+        count_tokens(answer.tokens_in + answer.tokens_out)
         self.tokens_in += answer.tokens_in
         self.tokens_out += answer.tokens_out
         calls = [_shown(call) for call in answer.message.calls]

@@ -54,14 +54,28 @@ class _StepResponses:
     is_rejected: bool = False
 
 
+@dataclass(slots=True)
+class JobUsage:
+    """The use of outside resources by an attempt.
+
+    Attributes:
+        tokens: the tokens that models have read and written; recorded answers do not count.
+    """
+
+    tokens: int = 0
+
+
 _POSITION: ContextVar[_Position] = ContextVar("_POSITION")
 
 
 class RunRecord:
     """The recorded results of a job, by the paths of its calls."""
 
-    def __init__(self, engine: Engine, job: Claim, known: Mapping[str, Any]) -> None:
-        self.engine, self.job = engine, job
+    def __init__(
+        self, engine: Engine, job: Claim, known: Mapping[str, Any], usage: JobUsage | None = None
+    ) -> None:  # fmt: skip
+        self.engine, self.job, self.usage = engine, job, usage or JobUsage()
+        self._replayed = set[str]()
         self._known = dict(known)
         self._buffer = list[tuple[str, Any]]()
         self._responses = dict[str, _StepResponses]()
@@ -115,6 +129,7 @@ class RunRecord:
             Failure: the recorded failure.
         """
         result = self._known[path]
+        self._replayed.add(_step_of(path))
         if isinstance(result, RecordedFailure):
             raise result.error()
         if result is CANCELLED_CALL:  # block until the caller cancels the call again
@@ -177,6 +192,11 @@ class RunRecord:
             return rows_of(await self.replay(path))
         with FailureRecorder(self.buffer, path), self.take_buffered() as take:
             return await self.engine.change(self.job, path, effects, also=take(), at_most=at_most)
+
+    def count_tokens(self, count: int) -> None:
+        """Count tokens that the current step has used, unless its results were recorded before."""
+        if _POSITION.get().step not in self._replayed:
+            self.usage.tokens += count
 
     # ---- waits
     async def listen(self, events: Sequence[str]) -> None:
@@ -350,6 +370,11 @@ def _step_of(path: str) -> str:
 def enter(step: str) -> None:
     """Move the current run to a step."""
     _POSITION.get().record.enter(step)
+
+
+def count_tokens(count: int) -> None:
+    """Count tokens of a model for the current run; see `RunRecord.count_tokens`."""
+    _POSITION.get().record.count_tokens(count)
 
 
 def enter_branch(name: str) -> None:

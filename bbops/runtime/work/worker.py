@@ -15,7 +15,7 @@ from typing import Final, Literal, TypeAlias
 
 from bbops.runtime.values.failures import Failure, JobFailure, PayloadFailure
 from bbops.runtime.work.engine import Engine
-from bbops.runtime.work.run_record import RunRecord
+from bbops.runtime.work.run_record import JobUsage, RunRecord
 from bbops.runtime.work.values import (
     AsleepError,
     Claim,
@@ -199,6 +199,7 @@ class Attempt:
         outcome: `done`, `waiting` in a step, `retrying` later, `dead`, `held`.
         error: the exception; None without a failure.
         reason: the reason of the failure or the hold.
+        tokens: the tokens that models have read and written.
     """
 
     job: Claim
@@ -206,6 +207,7 @@ class Attempt:
     seconds: float
     error: Exception | None = None
     reason: str = ""
+    tokens: int = 0
 
 
 async def run_attempt(
@@ -223,33 +225,35 @@ async def run_attempt(
         FencedError: another worker has claimed the job.
         LaterError: the job must not run yet.
     """
-    began = perf_counter()
+    began, usage = perf_counter(), JobUsage()
     if job.attempt > plan.retry(job.work).attempts:
         await write_outcome(lambda: engine.fail(job, CRASHED, None))
         return Attempt(job, "dead", perf_counter() - began, reason=CRASHED)
     try:
-        outcome = await _run(engine, job, plan)
+        outcome = await _run(engine, job, plan, usage)
     except (FencedError, LaterError):
         raise
     except HeldError as held:
         reason = str(held)
         await write_outcome(lambda: engine.hold(job, reason))
-        return Attempt(job, "held", perf_counter() - began, held, reason)
+        return Attempt(job, "held", perf_counter() - began, held, reason, usage.tokens)
     except Exception as error:  # noqa: BLE001 - a failing job must not stop other jobs
         reason = _reason(error)
         retry = (
             RetryPolicy(attempts=1) if isinstance(error, PayloadFailure) else plan.retry(job.work)
         )
         is_dead = await _retry_or_fail(engine, job, retry, reason, chance())
-        seconds = perf_counter() - began
-        return Attempt(job, "dead" if is_dead else "retrying", seconds, error, reason)
-    return Attempt(job, outcome, perf_counter() - began)
+        ending: Literal["dead", "retrying"] = "dead" if is_dead else "retrying"
+        return Attempt(job, ending, perf_counter() - began, error, reason, usage.tokens)
+    return Attempt(job, outcome, perf_counter() - began, tokens=usage.tokens)
 
 
-async def _run(engine: Engine, job: Claim, plan: WorkPlan) -> Literal["done", "waiting"]:
+async def _run(
+    engine: Engine, job: Claim, plan: WorkPlan, usage: JobUsage
+) -> Literal["done", "waiting"]:
     """Run a job until it ends or waits; return the outcome."""
     known = await engine.steps(job) if job.attempt > 1 or job.fence > 1 else {}
-    record = RunRecord(engine, job, known)
+    record = RunRecord(engine, job, known, usage)
     try:
         result = await plan.run(record)
     except AsleepError as asleep:

@@ -35,6 +35,7 @@ METRICS: Final[dict[str, tuple[Kind, str]]] = {
     "deliveries_total": (
         "counter", "Attempts to send webhooks, and received ones that were refused, by outcome.",
     ),
+    "agent_tokens_total": ("counter", "Tokens that the models of agents have read and written."),
     "realtime_connections": ("gauge", "Clients that are connected to topics."),
     "realtime_dropped_total": ("counter", "Clients that were closed because they read too slowly."),
 }  # fmt: skip

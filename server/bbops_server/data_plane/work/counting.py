@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from bbops.runtime.agents.values import AGENTS
 from bbops.runtime.work.sent_webhooks import WEBHOOKS
 from bbops.runtime.work.worker import Attempt, AttemptStart, TickReport, WorkActivity
 from bbops_server.process.messages.lifecycle import MetricSample
@@ -51,6 +52,7 @@ class WorkCounts:
         self._waited = dict[_Key, Histogram]()
         self._missed = Counter[_Key]()
         self._sent = Counter[tuple[str, str, str]]()
+        self._tokens = Counter[_Key]()
 
     def ended(self, project: str, attempt: Attempt) -> None:
         """Count an attempt of a job."""
@@ -58,6 +60,8 @@ class WorkCounts:
         _histogram(self._took, (project, work)).add(attempt.seconds)
         if work.startswith(WEBHOOKS) and attempt.job.is_bulk:
             self._sent[project, work.removeprefix(WEBHOOKS), attempt.outcome] += 1
+        if work.startswith(AGENTS) and attempt.tokens:
+            self._tokens[project, work.split("/")[1]] += attempt.tokens
 
     def happened(self, project: str, happening: WorkActivity) -> None:
         """Count what happened other than the end of an attempt."""
@@ -75,6 +79,8 @@ class WorkCounts:
                 yield from histogram.samples(name, {"work": work}, project)
         for (project, task), count in self._missed.items():
             yield MetricSample("ticks_missed_total", {"task": task}, count, project)
+        for (project, agent), count in self._tokens.items():
+            yield MetricSample("agent_tokens_total", {"agent": agent}, count, project)
         for (project, webhook, outcome), count in self._sent.items():
             labels = {"webhook": webhook, "outcome": outcome}
             yield MetricSample("deliveries_total", labels, count, project)
