@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 
@@ -32,11 +33,23 @@ class OpenResponse(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """A piece that is not a text, such as a call of an agent's tool.
+
+    Attributes:
+        data: a value of JSON.
+    """
+
+    name: str
+    data: Any
+
+
 class Pieces(Protocol):
     """What a step gives piece by piece."""
 
-    async def read(self) -> Sequence[str] | None:
-        """Return the texts that have come since, once something has; None at the end.
+    async def read(self) -> Sequence[str | StreamEvent] | None:
+        """Return the pieces that have come since, once something has; None at the end.
 
         Raises:
             Failure: it breaks off.

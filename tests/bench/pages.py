@@ -19,8 +19,8 @@ ROUNDS: Final = 40
 PAGES: Final = (
     "", "/endpoints", "/endpoints?q=r99", "/endpoints/r7", "/endpoints/r7?tab=function",
     "/functions", "/functions/r7", "/tables", "/tables/notes", "/channels/v1", "/values",
-    "/addons", "/requests", "/jobs", "/webhooks", "/events", "/realtime", "/drafts", "/versions",
-    "/frontend",
+    "/addons", "/requests", "/jobs", "/webhooks", "/events", "/realtime", "/agents", "/drafts",
+    "/versions", "/frontend",
 )  # fmt: skip
 FUNCTION: Final = """
 description: Lists notes.

@@ -143,8 +143,8 @@ def test_a_family_says_whole_sentences_of_its_commands(family: str) -> None:
     ("noun", "command"),
     [
         *((noun, "list") for noun in (
-            "addon", "deliveries", "drafts", "env", "events", "frontend", "hooks", "jobs", "keys",
-            "proposals", "receivers", "tasks", "users",
+            "addon", "agents", "deliveries", "drafts", "env", "events", "frontend", "hooks",
+            "jobs", "keys", "proposals", "receivers", "tasks", "users",
         )),
         ("workspace", "show"), ("mcp", "status"),
     ],

@@ -32,6 +32,7 @@ PANELS = (
     "/functions", "/functions/list", "/tables", "/tables/users", "/channels", "/channels/v1",
     "/values", "/addons", "/files/functions/list.yaml", "/playground", "/playground/list",
     "/requests", "/requests/1", "/requests/2", "/jobs", "/webhooks", "/events", "/realtime",
+    "/agents",
     "/drafts", "/proposals", "/proposals/1", "/versions", "/frontend", "/reference", "/keys",
     "/pages?name=first",
 )  # fmt: skip

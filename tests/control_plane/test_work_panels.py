@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from msgspec.structs import replace
 
 from bbops.base.json_jobs import Job
 from bbops_server.accounts.rules import Role
@@ -15,8 +16,10 @@ from tests.support.control import Tried
 from tests.support.data_process import DataProcess
 from tests.support.islands import without_islands
 
+LINK = re.compile(r'<span>([\w ]+)</span>(?:<span class="count">\d+</span>)?</a></li>')
+"""A link of the side bar, with its title."""
 HOSTILE = "<img src=x onerror=alert(1)>{{7*7}}"
-PAGES = ("jobs", "webhooks", "events", "versions", "frontend", "realtime")
+PAGES = ("jobs", "webhooks", "events", "versions", "frontend", "realtime", "agents")
 
 
 @pytest.fixture
@@ -52,11 +55,11 @@ def test_pages_show_live_and_drafts_without_scripts(
 def test_side_bar_has_the_pages_that_the_role_may_read(roles: Tried) -> None:
     def titles(role: Role) -> set[str]:
         page = roles.as_person(f"{role}@example.com").get("/projects/small").text
-        return set(re.findall(r"<span>([\w ]+)</span></a></li>", page.split("</aside>")[0]))
+        return set(LINK.findall(page.split("</aside>")[0]))
 
     viewer, developer, maintainer = map(titles, (Role.VIEWER, Role.DEVELOPER, Role.MAINTAINER))
     assert {"Overview", "Drafts", "Versions", "API reference"} <= viewer
-    assert developer - viewer >= {"Tasks and jobs", "Webhooks", "Events"}
+    assert developer - viewer >= {"Tasks and jobs", "Webhooks", "Events", "Agents"}
     assert maintainer - developer == {"API keys"}
 
 
@@ -72,6 +75,10 @@ def test_each_role_sees_the_buttons_that_it_may_use(roles: Tried) -> None:
     delivery = "webhooks/delivery?name=triggers/paid@evt_1"
     assert of(Role.DEVELOPER, delivery) == set()
     assert of(Role.MAINTAINER, delivery) == {"repeat"}
+    for path in ("agents", "agents/run?name=agents/helpdesk/chat@1"):
+        assert of(Role.DEVELOPER, path) == set()
+        assert of(Role.MAINTAINER, path) == {"approve", "reject"}
+    assert of(Role.DEVELOPER, "agents?in=slug") == {"approve", "reject"}
 
 
 def test_forms_of_live_jobs_are_refused_for_developers_by_address(roles: Tried) -> None:
@@ -81,6 +88,7 @@ def test_forms_of_live_jobs_are_refused_for_developers_by_address(roles: Tried) 
         "jobs": {"action": "cancel", "job": "tasks/beat@1"},
         "webhooks/repeat": {"delivery": "triggers/paid@evt_1"},
         "webhooks/enable": {"webhook": "shops", "receiver": "7"},
+        "agents/decide": {"action": "approve", "call": "a1"},
         "events/replay": {"action": "replay", "trigger": "paid", "period": "1h"},
     }
     for path, form in forms.items():
@@ -89,7 +97,7 @@ def test_forms_of_live_jobs_are_refused_for_developers_by_address(roles: Tried) 
         assert done.status_code == 303, (path, done.text)
         assert "in=slug" in done.headers["location"]
     notes = [entry.action for entry in roles.book.audit.list()]
-    assert "cancel jobs" in notes
+    assert {"cancel jobs", "approve call"} <= {*notes}
 
 
 @pytest.mark.parametrize(
@@ -117,6 +125,45 @@ def test_texts_of_jobs_are_escaped(roles: Tried, monkeypatch: pytest.MonkeyPatch
         page = browser.get(f"/projects/small/{path}").text
         assert "<img src=x" not in page
         assert "&lt;img src=x onerror=alert(1)&gt;{{7*7}}" in page
+
+
+def test_texts_of_agents_are_escaped(roles: Tried, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        DataProcess, "agent_run",
+        replace(DataProcess.agent_run, name=f"agents/{HOSTILE}/chat@1", error=HOSTILE),
+    )  # fmt: skip
+    monkeypatch.setattr(
+        DataProcess, "agent_call",
+        replace(DataProcess.agent_call, tool=HOSTILE, arguments={"text": HOSTILE}),
+    )  # fmt: skip
+    steps = tuple(
+        replace(step, text=HOSTILE, tool=HOSTILE, arguments={HOSTILE: HOSTILE})
+        for step in DataProcess.agent_steps
+    )
+    monkeypatch.setattr(DataProcess, "agent_steps", steps)
+    browser = roles.as_person("maintainer@example.com")
+    name = quote(f"agents/{HOSTILE}/chat@1")
+    for path in ("agents", f"agents/run?name={name}"):
+        page = browser.get(f"/projects/small/{path}").text
+        assert "<img src=x" not in page
+        assert page.count("&lt;img src=x onerror=alert(1)&gt;{{7*7}}") > 3
+    assert "/projects/small/jobs/job?name=agents%2F%3Cimg" in page
+
+
+def test_run_page_shows_the_story_in_order(roles: Tried) -> None:
+    page = roles.as_person("developer@example.com").get(
+        "/projects/small/agents/run?name=agents/helpdesk/chat@1"
+    )
+    assert page.status_code == 200, page.text
+    main = page.text.split('<main id="main"')[1]
+    places = [main.index(text) for text in ("Add a note.", "I add it.", "{&#34;id&#34;:1}")]
+    assert places == sorted(places)
+    assert "300 + 30" in main
+    assert "0.36" in main
+    missing = roles.as_person("developer@example.com").get(
+        "/projects/small/agents/run?name=nothing"
+    )
+    assert missing.status_code in {404, 409}
 
 
 def test_unknown_draft_and_unknown_job_are_not_found(roles: Tried) -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from bbops.compiler.check import CheckedProject, validate
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, Type, list_of, map_of
+from bbops.language.json_schema import field_schema, shape_schema, type_schema
 from bbops.language.loading.load import load
 from bbops.language.shape import Field
 from bbops.review.contract.outputs import Output, outputs
-from bbops.review.contract.schema import field_schema, shape_schema, type_schema
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import ROOT, TEMPLATE, with_function
 

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
+from bbops.language.json_schema import Schema, shape_schema
 from bbops.language.shape import Shape, shape_spec
-from bbops.review.contract.contract import Schema
-from bbops.review.contract.schema import shape_schema
 from bbops.review.plan.answers import schema_breaks
 from bbops.review.plan.requests import shape_breaks
 from bbops.runtime.values.shapes import compile_shape

@@ -67,8 +67,9 @@ def test_nothing_is_asked_by_a_dict() -> None:
 def test_each_request_is_named_where_it_is_answered() -> None:
     answering = (
         "data_plane/serve.py", "data_plane/addons.py", "data_plane/keys.py", "data_plane/jobs.py",
-        "data_plane/deliveries.py", "data_plane/events.py", "data_plane/draft_process/draft.py",
-        "process/forks/zygote.py", "process/messages/service.py", "publish/build",
+        "data_plane/deliveries.py", "data_plane/events.py", "data_plane/agents.py",
+        "data_plane/draft_process/draft.py", "process/forks/zygote.py",
+        "process/messages/service.py", "publish/build",
     )  # fmt: skip
     files = [file for one in answering for file in _files(SERVER / one)]
     text = "\n".join(file.read_text() for file in files)

@@ -5,11 +5,33 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, cast
 
+from msgspec.structs import replace
+
 from bbops.base.errors import ServerError
+from bbops.base.json_agents import (
+    AgentCall,
+    AgentRun,
+    AgentRunStory,
+    AgentStep,
+    AgentUsage,
+    DecidedCall,
+)
 from bbops.base.json_deliveries import Delivery, DeliveryStory, DeliveryTry, JsonReceiver
 from bbops.base.json_events import LoggedEvent
 from bbops.base.json_jobs import Job, JobStory, TaskTicks, TaskTime, TickTime
 from bbops_server.process.messages.addons import TryAddon, TryAddonAnswer
+from bbops_server.process.messages.agents import (
+    CountAgentRuns,
+    CountAgentRunsAnswer,
+    DecideAgentCall,
+    DecideAgentCallAnswer,
+    ListAgentCalls,
+    ListAgentCallsAnswer,
+    ListAgentRuns,
+    ListAgentRunsAnswer,
+    ShowAgentRun,
+    ShowAgentRunAnswer,
+)
 from bbops_server.process.messages.api_keys import (
     IssueKey,
     KeyAnswer,
@@ -65,6 +87,23 @@ class DataProcess:
         "https://shop.example/…", 8, "it answered 500",
     )  # fmt: skip
 
+    agent_run = AgentRun(
+        "agents/helpdesk/chat@1", "helpdesk", "chat", "c1", "7", "waiting", "", 300, 30, 0.36,
+        1.0, None,
+    )  # fmt: skip
+    agent_call = AgentCall(
+        "a1", agent_run.name, "helpdesk", "c1", "7", "notes/add", {"text": "tea"}, "waiting", "",
+        2.0, None, 604_802.0,
+    )  # fmt: skip
+    agent_steps = (
+        AgentStep(0, "message", 1.0, 0, 0, 0, "Add a note."),
+        AgentStep(
+            1, "model", 2.0, 900, 300, 30, "I add it.",
+            calls=[{"tool": "notes/add", "arguments": {"text": "tea"}}],
+        ),
+        AgentStep(2, "tool", 3.0, 4, 0, 0, '{"id":1}', "notes/add", arguments={"text": "tea"}),
+    )  # fmt: skip
+
     def __init__(self) -> None:
         self._answers: dict[type[RequestMessage[Any]], Callable[[Any], AnswerMessage]] = {
             TryAddon: self._try_addon,
@@ -82,6 +121,11 @@ class DataProcess:
             ListReceivers: self._list_receivers,
             EnableReceiver: self._enable_receiver,
             RepeatDelivery: self._repeat_delivery,
+            ListAgentRuns: self._list_agent_runs,
+            ShowAgentRun: self._show_agent_run,
+            CountAgentRuns: self._count_agent_runs,
+            ListAgentCalls: self._list_agent_calls,
+            DecideAgentCall: self._decide_agent_call,
             ListEvents: self._list_events,
             EmitEvent: self._emit_event,
             ReplayEvents: self._replay_events,
@@ -160,6 +204,29 @@ class DataProcess:
         return RepeatDeliveryAnswer(
             "triggers/paid@17" if request.delivery == self.received.id else ""
         )
+
+    def _list_agent_runs(self, request: ListAgentRuns) -> ListAgentRunsAnswer:
+        is_asked = request.agent in {"", self.agent_run.agent}
+        return ListAgentRunsAnswer([self.agent_run] if is_asked else [])
+
+    def _show_agent_run(self, request: ShowAgentRun) -> ShowAgentRunAnswer:
+        if request.run != self.agent_run.name:
+            return ShowAgentRunAnswer(None)
+        story = AgentRunStory(self.agent_run, None, [*self.agent_steps], [self.agent_call])
+        return ShowAgentRunAnswer(story)
+
+    def _count_agent_runs(self, _: CountAgentRuns) -> CountAgentRunsAnswer:
+        return CountAgentRunsAnswer([AgentUsage("helpdesk", 2, 1, 600, 60, 0.72)])
+
+    def _list_agent_calls(self, _: ListAgentCalls) -> ListAgentCallsAnswer:
+        return ListAgentCallsAnswer([self.agent_call])
+
+    def _decide_agent_call(self, request: DecideAgentCall) -> DecideAgentCallAnswer:
+        if request.call != self.agent_call.id:
+            return DecideAgentCallAnswer(None)
+        state = "approved" if request.is_approved else "rejected"
+        call = replace(self.agent_call, state=state, decided_by=request.by)
+        return DecideAgentCallAnswer(DecidedCall(is_changed=True, call=call))
 
     def _list_events(self, request: ListEvents) -> ListEventsAnswer:
         return ListEventsAnswer(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from bbops.review.contract.contract import Body, Operation, Parameter, Schema
+from bbops.language.json_schema import Schema
+from bbops.review.contract.contract import Body, Operation, Parameter
 from bbops.review.contract.form_fields import JSON, RequestForm, describe_form
 
 TEXT: Schema = {"type": "string"}

@@ -59,7 +59,7 @@ def _keys(project: Project, test: Resource[Test], case: Case, path: Path) -> Ite
             f"trigger '{model.trigger}' does not wait for '{named}'", suggest(named, known),
         )  # fmt: skip
     yield from _events(project, test, case, path)
-    if case.crash is not None and not subject and case.work != "run":
+    if case.crash is not None and not subject and not model.agent and case.work != "run":
         yield Diagnostic(
             test.place(*path, "crash", key=True), "test-case",
             "'crash' ends the process while jobs run, and none run here", "add 'work: run'",
@@ -99,7 +99,7 @@ def _expect(
     for at, work in enumerate(case.expect.dead or ()):
         if work not in works:
             place = test.place(*path, "dead", at)
-            wrong = f"'{work}' is not a trigger, a task or a function that is enqueued"
+            wrong = f"'{work}' is not a trigger, a task, an agent or a function that is enqueued"
             hint = suggest(work, works) or "such as triggers/order-paid"
             yield Diagnostic(place, "test-case", wrong, hint)
 
@@ -107,5 +107,7 @@ def _expect(
 def _works(project: Project) -> Iterator[Any]:
     yield from (f"triggers/{name}" for name in project.triggers)
     yield from (f"tasks/{name}" for name in project.tasks)
+    for name, agent in project.agents.items():
+        yield from (f"agents/{name}/{start}" for start in agent.model.runs_on.starts)
     yield from (f"functions/{name}" for name in project.started)
     yield from (f"{one.work}:dead" for one in project.on_dead)

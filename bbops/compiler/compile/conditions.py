@@ -35,6 +35,11 @@ def compile_where(project: Project, trigger: Resource[Trigger], dialect: Dialect
     return _compile(find_outside(project, trigger), where, dialect, is_condition=True)
 
 
+def compile_condition(outside: Outside, condition: Bare, dialect: Dialect) -> Part | None:
+    """Return a condition as the linker takes it: a function of the names of `outside`."""
+    return _compile(outside, condition, dialect, is_condition=True)
+
+
 def compile_lane(outside: Outside | None, lane: Lane | None, dialect: Dialect) -> Part | None:
     """Return what gives the key of a job's lane, with `seats` beside it; None without one.
 

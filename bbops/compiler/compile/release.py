@@ -17,6 +17,7 @@ from bbops.base.names import env_name
 from bbops.compiler.check import Cache as CheckCache
 from bbops.compiler.check import CheckedProject, validate
 from bbops.compiler.check._features import check_features
+from bbops.compiler.compile.agents import compile_chats
 from bbops.compiler.compile.function import code_key, compile_function, pack_value
 from bbops.compiler.compile.providers import compile_providers
 from bbops.compiler.compile.topics import compile_origins, compile_topics
@@ -160,6 +161,7 @@ def _artifact(project: CheckedProject, functions: list[bytes], dialect: Dialect)
         "env": declared_env(project),
         "private": _private(project),
         "webhooks": [*compile_webhooks(project)],
+        "chats": compile_chats(project),
         "topics": compile_topics(project, dialect),
         "origins": compile_origins(project),
     }

@@ -32,6 +32,11 @@ def find_row_events(project: Project) -> Mapping[str, RowEvents]:
             columns = read_columns(project, trigger, database)
             asked = find_conditions(project, trigger, database)
             found = join(found, {database.table: RowEvents.of(database.operation, columns, asked)})
+    for agent in project.agents.values():
+        database = agent.model.runs_on.database
+        if database is not None and agent.model.enabled:
+            told = RowEvents.of(database.operation, shown_columns(project, database))
+            found = join(found, {database.table: told})
     for realtime in project.realtime.values():
         rows = realtime.model.rows
         if rows is not None:
@@ -55,6 +60,20 @@ def topic_columns(project: Project, rows: Rows) -> Mapping[str, SqlColumn]:
     where = seen_where(table, rows)
     wanted = {*table.key, *rows.select, *(names_in(where.node) if where else ())}
     return {name: one for name, one in table.columns.items() if name in wanted}
+
+
+def shown_columns(project: Project, database: DatabaseTrigger) -> Mapping[str, SqlColumn]:
+    """Return the columns of changed rows that an agent sees, and those of `where`.
+
+    Private columns are left out, unless `where` reads them; no run shows them to the model.
+    """
+    private = {
+        name for name, one in project.tables[database.table].model.columns.items() if one.private
+    }  # fmt: skip
+    if isinstance(database.where, Expression):
+        private -= {*names_in(database.where.node)}
+    columns = project.stored_tables[database.table].columns
+    return {name: one for name, one in columns.items() if name not in private}
 
 
 def read_columns(

@@ -8,10 +8,10 @@ from bbops.language.resources.task import Task
 from bbops.runtime.values.durations import seconds
 
 
-def compile_schedule(name: str, task: Task) -> dict[str, Any]:
+def compile_schedule(work: str, task: Task) -> dict[str, Any]:
     """Return when a task runs, as `bbops.runtime.work.schedules` reads it."""
     return {
-        "name": f"tasks/{name}", "cron": task.schedule or "", "timezone": task.timezone,
+        "name": work, "cron": task.schedule or "", "timezone": task.timezone,
         "every_ms": round(1000 * seconds(task.every)) if task.every else 0,
         "missed": task.missed, "overlap": task.overlap,
         "jitter_ms": round(1000 * seconds(task.jitter)) if task.jitter else 0,

@@ -18,7 +18,7 @@ from bbops.language.expressions.emit import Emitter, load
 from bbops.language.expressions.nodes import names_in
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.values import Bare, Expression
-from bbops.language.project import Resource
+from bbops.language.project import Project, Resource
 from bbops.language.resources.realtime import Realtime
 from bbops.language.shape import shape_spec
 from bbops.language.sql.dialect import Dialect
@@ -47,6 +47,16 @@ def compile_origins(project: CheckedProject) -> list[tuple[str, bool]]:
     return sorted(found.items())
 
 
+def heard_messages(project: Project, topic: str) -> set[str]:
+    """Return the events of a topic whose messages start an agent."""
+    found = set[str]()
+    for agent in project.agents.values():
+        start = agent.model.runs_on.realtime
+        if start is not None and start.topic == topic and agent.model.enabled:
+            found |= {start.event} if start.event else {*project.realtime[topic].model.events}
+    return found
+
+
 def _topic(
     project: CheckedProject, realtime: Resource[Realtime], dialect: Dialect
 ) -> dict[str, Any]:
@@ -65,6 +75,7 @@ def _topic(
         "show": None if presence is None else _shown(outside, presence.show, dialect),
         "recheck_seconds": _recheck(model),
         "rows": _rows(project, realtime, dialect),
+        "heard": sorted(heard_messages(project, realtime.name)),
     }  # fmt: skip
 
 

@@ -13,9 +13,20 @@ from bbops.compiler.check import CheckedProject
 from bbops.compiler.check._order import called
 from bbops.compiler.check.tasks import constant_of
 from bbops.compiler.check.triggers import find_input, find_outside
+from bbops.compiler.compile.agents import (
+    agent_code,
+    agent_tasks,
+    agent_triggers,
+    agent_webhooks,
+    compile_agents,
+    enabled_agents,
+    old_work,
+    start_events,
+    turn_work,
+)
 from bbops.compiler.compile.conditions import compile_keyed, compile_lane, compile_where
 from bbops.compiler.compile.function import compile_function, pack_value
-from bbops.compiler.compile.row_events import read_columns, topic_columns
+from bbops.compiler.compile.row_events import read_columns, shown_columns, topic_columns
 from bbops.compiler.compile.schedules import compile_schedule
 from bbops.compiler.compile.sent_webhooks import compile_sent_webhooks
 from bbops.language.project import OnDead, Project, Resource
@@ -23,6 +34,7 @@ from bbops.language.resources._job import Job, Retry
 from bbops.language.resources.trigger import Trigger
 from bbops.language.sql.dialect import Dialect
 from bbops.language.steps.emit import Emit
+from bbops.runtime.agents.values import DECISION, function_name, work_name
 from bbops.runtime.data.statements import Statement
 from bbops.runtime.values.durations import seconds
 from bbops.runtime.work.jobs import JOB_PREFIX
@@ -49,41 +61,68 @@ def compile_work(
         pack: returns a function as jobs run it, compiled and packed.
     """
     durable = {name: pack(name) for name in _find_functions(project)}
-    kept = kept_rows(project)
-    if not durable and not project.webhooks and not any(_emits(project)) and not kept:
+    kept, agents = kept_rows(project), [*enabled_agents(project)]
+    if (
+        not durable
+        and not agents
+        and not project.webhooks
+        and not any(_emits(project))
+        and not kept
+    ):
         return None
     digest = _digests(durable)
+    runs = compile_agents(project, dialect, digest)
+    codes = {function_name(one["name"]): one["code"] for one in runs}
+
+    def code_of(function: str) -> str:
+        return codes.get(function) or digest(function)
+
+    triggers = [(f"triggers/{name}", one) for name, one in sorted(project.triggers.items())]
+    triggers = [(name, one) for name, one in triggers if one.model.enabled]
+    triggers += [(one.name, one) for one in agent_triggers(project)]
+    tasks = [(f"tasks/{name}", one) for name, one in sorted(project.tasks.items())]
+    tasks = [(name, one) for name, one in tasks if one.model.enabled]
+    tasks += [(one.name, one) for one in agent_tasks(project)]
     return {
         "rows": kept,
         "code": [durable[name] for name in sorted(durable)],
         "triggers": [
             {
-                "name": f"triggers/{name}", "events": _events(name, one.model),
+                "name": name, "events": _events(one),
                 "columns": _columns(project, one, dialect),
                 "where": compile_where(project, one, dialect),
                 "lane": compile_lane(find_outside(project, one), one.model.lane, dialect),
                 "unique": compile_keyed(find_outside(project, one), one.model.unique, dialect),
                 "debounce": compile_keyed(find_outside(project, one), one.model.debounce, dialect),
-                "renamed_from": _old_name("triggers", one.model.renamed_from),
+                "renamed_from": _old_work(project, one),
                 "priority": _PRIORITIES[one.model.priority],
-                "function": one.model.function, "code": digest(one.model.function),
+                "function": one.model.function, "code": code_of(one.model.function),
                 "retry": _retry(one.model.retry), "timeout_seconds": _timeout(one.model.timeout),
                 "hears": _hears(project, one.model.function),
-            } for name, one in sorted(project.triggers.items()) if one.model.enabled
+            } for name, one in triggers
         ],
         "on_dead": [_on_dead(project, one, digest) for one in project.on_dead],
         "tasks": [
             {
                 **compile_schedule(name, one.model), "input": constant_of(one.model.input),
-                "renamed_from": _old_name("tasks", one.model.renamed_from),
-                "function": one.model.function, "code": digest(one.model.function),
+                "renamed_from": _old_work(project, one),
+                "function": one.model.function, "code": code_of(one.model.function),
                 "priority": _PRIORITIES[one.model.priority],
                 "retry": _retry(one.model.retry),
                 "timeout_seconds": _timeout(one.model.timeout),
                 "hears": _hears(project, one.model.function),
-            } for name, one in sorted(project.tasks.items()) if one.model.enabled
+            } for name, one in tasks
         ],
         "sent": compile_sent_webhooks(project, dialect),
+        "agents": runs,
+        "turns": [
+            {
+                **turn_work(one), "code": code_of(function_name(one.name)),
+                "priority": _PRIORITIES[one.model.priority], "retry": _retry(one.model.retry),
+                "timeout_seconds": _timeout(one.model.limits.timeout),
+                "hears": _hears(project, function_name(one.name)),
+            } for one in agents if one.model.runs_on.chat is not None
+        ],
         "functions": [
             _enqueued(project, name, dialect) | {"code": digest(name)}
             for name in sorted(project.started)
@@ -116,9 +155,16 @@ class WorkCode:
     statements: tuple[str, ...]
 
 
-def read_code(project: CheckedProject, function: str, dialect: Dialect) -> WorkCode:
-    """Return what jobs of a function would run, without a release."""
-    wanted, durable, statements = [function], dict[str, bytes](), dict[str, None]()
+def read_code(project: CheckedProject, work: Resource[Any], dialect: Dialect) -> WorkCode:
+    """Return what jobs would run, without a release.
+
+    Args:
+        project: the project of the work.
+        work: a function, a task, a trigger or an agent.
+        dialect: the dialect of the database.
+    """
+    functions = functions_of(work)
+    wanted, durable, statements = [*functions], dict[str, bytes](), dict[str, None]()
     while wanted:
         name = wanted.pop()
         if name not in durable:
@@ -127,7 +173,17 @@ def read_code(project: CheckedProject, function: str, dialect: Dialect) -> WorkC
             durable[name] = pack_value(code)
             statements |= dict.fromkeys(_statements(code))
             wanted += code["calls"].values()
-    return WorkCode(_digests(durable)(function), tuple(statements))
+    digest = _digests(durable)
+    if work.kind == "agent":
+        return WorkCode(agent_code(project, work, digest), tuple(statements))
+    return WorkCode(digest(functions[0]), tuple(statements))
+
+
+def functions_of(work: Resource[Any]) -> tuple[str, ...]:
+    """Return the functions that jobs run, without those that they call; for an agent, its tools."""
+    if work.kind == "agent":
+        return tuple(work.model.tool_names)
+    return (work.name if work.kind == "function" else str(work.model.function),)
 
 
 def _statements(code: Mapping[str, Any]) -> Iterator[str]:
@@ -142,7 +198,11 @@ _STATEMENT: Final = f"{Statement.__module__}:{Statement.__name__}"
 def find_works(project: CheckedProject) -> Mapping[str, Resource[Any]]:
     """Return what has jobs, by the name that they know it by, such as `triggers/order-paid`."""
     functions = {f"{JOB_PREFIX}{name}": project.functions[name] for name in project.started}
-    return {f"{one.kind}s/{one.name}": one for one in _every(project)} | functions
+    agents = {
+        work_name(one.name, start): one for one in enabled_agents(project)
+        for start in one.model.runs_on.starts
+    }  # fmt: skip
+    return {f"{one.kind}s/{one.name}": one for one in _every(project)} | functions | agents
 
 
 def _enqueued(project: CheckedProject, name: str, dialect: Dialect) -> Work:
@@ -162,11 +222,14 @@ def _find_functions(project: CheckedProject) -> list[str]:
     """Return the functions that jobs run, and those that they call, at any depth."""
     wanted = [one.model.function for one in _every(project)]
     wanted += [one.function for one in project.on_dead]
+    wanted += [tool for one in enabled_agents(project) for tool in one.model.tool_names]
     return called(project, [*wanted, *project.started])
 
 
 def _hears(project: CheckedProject, function: str) -> list[str]:
     """Return the events that a function may wait for, itself or in what it calls."""
+    if function.startswith(function_name("")):
+        return [DECISION]
     steps = (
         step for name in called(project, [function])
         for step in project.functions[name].model.every_step
@@ -185,8 +248,12 @@ def _on_dead(project: CheckedProject, one: OnDead, digest: Callable[[str], str])
     }  # fmt: skip
 
 
-def _old_name(folder: str, name: str | None) -> str:
-    return f"{folder}/{name}" if name else ""
+def _old_work(project: CheckedProject, one: Resource[Any]) -> str:
+    """Return the name of its work before it was renamed; empty if it never was."""
+    if one.kind == "agent":
+        return old_work(project, one)
+    old = one.model.renamed_from
+    return f"{one.kind}s/{old}" if old else ""
 
 
 def _every(project: CheckedProject) -> Iterator[Any]:
@@ -196,11 +263,13 @@ def _every(project: CheckedProject) -> Iterator[Any]:
 
 def compile_webhooks(project: Project) -> Iterator[dict[str, Any]]:
     """Yield where other services start triggers, and how they sign."""
-    for name, one in sorted(project.triggers.items()):
-        webhook = one.model.webhook
-        if webhook is not None and one.model.enabled:
-            signature = webhook.signature
-            yield {
+    found = [
+        (name, one.model.webhook) for name, one in sorted(project.triggers.items())
+        if one.model.webhook is not None and one.model.enabled
+    ]  # fmt: skip
+    for name, webhook in [*found, *agent_webhooks(project)]:
+        signature = webhook.signature
+        yield {
                 "name": name, "path": webhook.path, "scheme": signature.scheme,
                 "header": signature.header or "",
                 "secrets": [
@@ -211,10 +280,13 @@ def compile_webhooks(project: Project) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
-def _events(name: str, trigger: Trigger) -> list[str]:
+def _events(one: Resource[Trigger]) -> list[str]:
     """Return what a trigger waits for, as it is in the outbox."""
+    trigger = one.model
+    if trigger.webhook is not None and one.kind == "agent":
+        return start_events(one)
     if trigger.webhook is not None:
-        return [webhook_event(one) for one in (name, trigger.renamed_from) if one]
+        return [webhook_event(name) for name in (one.name, trigger.renamed_from) if name]
     rows = trigger.database
     if rows is None:
         return [*(trigger.event or ())]
@@ -228,10 +300,13 @@ def _columns(
     rows = trigger.model.database
     if rows is None:
         return None
-    decoders = dialect.json_decoders
+    decoders, is_agent = dialect.json_decoders, trigger.kind == "agent"
+    columns = (
+        shown_columns(project, rows) if is_agent else read_columns(project, trigger, rows)
+    )  # fmt: skip
     return {
         name: f"{dialect.rows}:{decoders[column.type]}" if column.type in decoders else ""
-        for name, column in read_columns(project, trigger, rows).items()
+        for name, column in columns.items()
     }
 
 

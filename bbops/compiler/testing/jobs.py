@@ -31,9 +31,14 @@ async def ask_work(client: Client, working: Working, work: str, *, follows: bool
     last = next((one for one in reversed(working.attempts) if one.job.work == work), None)
     if last is None or last.error is None:
         return Answer(204, {}, None)
+    return answer_of_failure(client, last.error, work)
+
+
+def answer_of_failure(client: Client, error: Exception, work: str) -> Answer:
+    """Return the answer of a request that failed as a job has failed."""
     scope: dict[str, Any] = {
         "method": "RUN", "path": work, "headers": [], "bbops": ActiveRequest(),
     }  # fmt: skip
-    status, body, headers = client.release.answering.failure(last.error, scope)
+    status, body, headers = client.release.answering.failure(error, scope)
     found = {name.decode(): value.decode("latin-1") for name, value in headers}
     return Answer(status, found, read(body, found))

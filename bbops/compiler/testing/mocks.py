@@ -9,7 +9,9 @@ import msgspec
 
 from bbops.base.host import HttpRequest, HttpResponse, MailRequest
 from bbops.base.streaming import Pieces
+from bbops.compiler.testing.scripted import scripted_answer
 from bbops.language.addons._base import kind
+from bbops.runtime.agents.values import STEPS
 from bbops.runtime.steps.addons import AddonFailure
 from bbops.runtime.values.failures import HttpFailure, Thrown
 
@@ -26,12 +28,14 @@ class Mocks:
     Attributes:
         calls: the parameters of each call, by step.
         missing: calls that no mock answers; each of them fails the case, even where it is caught.
+        model: the answers of a model in their order; None where it is mocked by its step.
     """
 
     def __init__(self, results: Mapping[str, Any]) -> None:
         self.results = results
         self.calls: dict[str, list[Any]] = {name: [] for name in results}
         self.missing: list[str] = []
+        self.model: Sequence[Any] | None = None
 
     def takes(self, step: str) -> bool:
         """Return whether a mock answers a step; files are kept for real where none does."""
@@ -45,11 +49,26 @@ class Mocks:
             HttpFailure: its mock is an error of a vendor.
             Thrown: its mock is an error with which the step itself answers the request.
         """
+        scripted = self._scripted(step, parameters)
+        if scripted is not None:
+            return scripted
         if step not in self.results:
             self.missing.append(step)
             raise AddonFailure("not-mocked", f"'{step}' is not mocked")
         self.calls[step].append(dict(parameters))
         return answer_of(step, self.results[step])
+
+    def _scripted(self, step: str, parameters: Mapping[str, Any]) -> Any | None:
+        """Return the answer of a model that the case writes; None where it writes none."""
+        if self.model is None or step not in STEPS.values():
+            return None
+        self.calls.setdefault(step, []).append(dict(parameters))
+        answer = scripted_answer(step, self.model, parameters)
+        if answer is None:
+            self.missing.append(step)
+            message = f"'model' has {len(self.model)} answers, and another one is asked for"
+            raise AddonFailure("not-mocked", message)
+        return answer
 
     async def stream(self, step: str, parameters: Mapping[str, Any]) -> Pieces:
         """Answer a step piece by piece: its mock is `{ pieces, result }`, or a result alone.

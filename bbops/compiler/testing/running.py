@@ -21,6 +21,7 @@ from bbops.base.host import Host, Realtime
 from bbops.base.model import Model
 from bbops.compiler.compile.release import Built
 from bbops.compiler.compile.row_events import find_row_events
+from bbops.compiler.testing.agents import ask_agent
 from bbops.compiler.testing.client import Client
 from bbops.compiler.testing.comparing import differences, plain, shown
 from bbops.compiler.testing.cut import CutDatabase
@@ -203,7 +204,7 @@ class _Attempt:
     def works(self) -> bool:
         """Whether jobs run in this case."""
         model = self.test.model
-        return bool(model.trigger or model.task or self.case.work == "run")
+        return bool(model.trigger or model.task or model.agent or self.case.work == "run")
 
     @property
     def log(self) -> Iterator[str]:
@@ -231,6 +232,9 @@ class _Attempt:
             data = compute_all(self.test.model.data, self.host)
             mocks = {**self.test.model.mocks, **self.case.mocks}
             self.mocks.results = compute_all(mocks, self.host)
+            self.mocks.model = None if self.case.model is None else [
+                plain(compute(one, self.host)) for one in self.case.model
+            ]  # fmt: skip
             await database.put(data, self.host)
             await database.door.change("DELETE FROM _bbops_outbox")  # rows are there, not new
         except WrongRow as error:
@@ -261,6 +265,9 @@ class _Attempt:
         model, follows = self.test.model, self.case.work == "run"
         if self.working is not None:
             self.working.coming = coming_events(self.case.events, self.host)
+        if self.working is not None and model.agent is not None:
+            agent = self.project.agents[model.agent]
+            return await ask_agent(client, self.working, agent, self.case, given)
         if self.working is not None and (model.trigger or model.task):
             trigger = self.project.triggers.get(model.trigger or "")
             work = f"tasks/{model.task}" if trigger is None else f"triggers/{trigger.name}"

@@ -13,6 +13,7 @@ from bbops.base.host import Host
 from bbops.compiler.testing.cut import Crash, CutDatabase
 from bbops.compiler.testing.host import StillClock
 from bbops.compiler.testing.later import GIVEN, Coming
+from bbops.runtime.agents.control import AgentControl
 from bbops.runtime.linking.work import Work
 from bbops.runtime.work.events import EventOutbox
 from bbops.runtime.work.run_record import RunRecord
@@ -57,11 +58,13 @@ class Working:
         attempts: of all jobs, in order.
         coming: events that happen meanwhile, in order.
         is_endless: there was always more to do.
+        approves: whether calls of agents are approved; None lets them wait.
     """
 
     def __init__(self, database: CutDatabase, dialect: WorkDialect, clock: StillClock) -> None:
         self.database, self._dialect, self._clock = database, dialect, clock
         self.attempts, self.is_endless = list[Attempt](), False
+        self.approves: bool | None = None
         self.coming, self._starts = list[Coming](), 0
         self._engine = self._start()
 
@@ -78,9 +81,9 @@ class Working:
         """Let an event happen, of which a case is."""
         await self.database.door.write_all([emit(name, payload, self._now(), key=GIVEN)])
 
-    async def begin(self, work: str) -> None:
-        """Make a job of a task."""
-        job = NewJob(f"{work}@test", work, "{}")
+    async def begin(self, work: str, payload: str = "{}") -> None:
+        """Make a job of a task, or of a turn of a chat."""
+        job = NewJob(f"{work}@test", work, payload)
         await self.database.door.write_all([enqueue(job, self._now())])
 
     async def work_off(self, subject: str = "", *, follows: bool = True) -> None:
@@ -146,6 +149,8 @@ class Working:
             attempt = await run_attempt(self._engine, claimed[0], self._plan, lambda: 0.5)
             self.attempts.append(attempt)
             return follows or attempt.outcome == "waiting"
+        if self.approves is not None and await self._decide(self.approves):
+            return True
         due = await self._engine.wake_due()
         if follows and self.coming and (due is None or self.coming[0].at <= due):
             one = self.coming.pop(0)
@@ -157,6 +162,16 @@ class Working:
         self._jump(due)
         await self._engine.wake_due()
         return True
+
+    async def _decide(self, is_approved: bool) -> bool:
+        """Decide about the calls of agents that wait for a person; return whether one did."""
+        control, is_new = AgentControl(self.database.door), False
+        for approval in await control.approvals(100):
+            is_new = True
+            await control.decide(
+                approval.id, is_approved=is_approved, by="the test", at=self._now()
+            )  # fmt: skip
+        return is_new and await self._pump(self._plan)
 
     def _jump(self, at: int) -> None:
         """Let it be a time, unless that is over."""

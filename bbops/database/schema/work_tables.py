@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
+from bbops.database.schema.agent_tables import AGENT_TABLES
+
 
 @dataclass(frozen=True, slots=True)
 class Types:
@@ -91,7 +93,7 @@ CREATE INDEX IF NOT EXISTS _bbops_job_log_ended ON _bbops_job_log (ended_at)
 
 def work_tables(types: Types) -> tuple[str, ...]:
     """Return the statements that create the missing tables."""
-    found = _TABLES.format(
+    found = f"{_TABLES};{AGENT_TABLES}".format(
         id=types.id, number=types.number, text=types.text, data=types.data, flag=types.flag,
         ends=types.ends, queue=types.queue,
     )  # fmt: skip

@@ -24,7 +24,7 @@ SECTIONS = {
     "Propose": ("propose", "proposals", "drafts", "ci"),
     "Serve": (
         "serve", "status", "requests", "replay", "jobs", "tasks", "events",
-        "deliveries", "receivers", "env", "keys", "db", "frontend",
+        "deliveries", "receivers", "agents", "env", "keys", "db", "frontend",
         "hooks",
         "accept", "reconcile",
     ),

@@ -104,12 +104,15 @@ def _read_folder(folder: Path, task: str, count: int) -> Sequence[TaskTicks]:
     project, diagnostics = validate(tree, base=tree)
     if project is None:
         raise ProjectError(diagnostics)
+    from bbops.compiler.compile.agents import agent_tasks  # noqa: PLC0415 - as above
+
     task_name = task.removeprefix("tasks/").removesuffix(".yaml")
     tasks = {
         name: task_file.model
         for name, task_file in project.tasks.items()
         if task_file.model.enabled
     }
+    tasks |= {start.name: start.model for start in agent_tasks(project)}
     if task_name and task_name not in tasks:
         if task_name in project.tasks:
             hint = f"remove 'enabled: false' from tasks/{task_name}.yaml"
@@ -118,7 +121,10 @@ def _read_folder(folder: Path, task: str, count: int) -> Sequence[TaskTicks]:
         raise BbopsError(f"the project has no task '{task}'", hint=hint)
     now = round(1000 * time.time())  # noqa: TID251 - ours
     return [
-        list_ticks(compile_schedule(name, model), count, now)
+        list_ticks(
+            compile_schedule(name if name.startswith("agents/") else f"tasks/{name}", model),
+            count, now,
+        )
         for name, model in sorted(tasks.items()) if not task_name or name == task_name
     ]  # fmt: skip
 

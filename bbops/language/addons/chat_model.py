@@ -50,7 +50,14 @@ ADDON = AddonKind(
                     "content": ANY,
                     "model": TEXT,
                     "stop_reason": TEXT.or_null(),
-                    "usage": map_of({"input_tokens": INTEGER, "output_tokens": INTEGER}),
+                    "usage": map_of(
+                        {
+                            "input_tokens": INTEGER,
+                            "output_tokens": INTEGER,
+                            "cache_creation_input_tokens": INTEGER.or_absent(),
+                            "cache_read_input_tokens": INTEGER.or_absent(),
+                        }
+                    ),
                 },
                 "the message",
             ),

@@ -66,6 +66,7 @@ ChannelName = Annotated[str, Names("channels")]
 TableName = Annotated[str, Names("tables")]
 TriggerName = Annotated[str, Names("triggers")]
 TaskName = Annotated[str, Names("tasks")]
+AgentName = Annotated[str, Names("agents")]
 RealtimeName = Annotated[str, Names("realtime")]
 WebhookName = Annotated[str, Names("webhooks")]
 

@@ -11,6 +11,7 @@ from bbops.base.model import Model, Plain
 from bbops.base.names import Duration, EventName
 from bbops.language.expressions.nodes import Literal as Constant
 from bbops.language.expressions.values import Bare, BareField, Expression
+from bbops.language.resources._access import RateLimit
 from bbops.language.resources._job import Debounce, Priority, Retry, Unique
 from bbops.language.resources._kind import FunctionName, KebabName, Kind, Names, RealtimeName
 from bbops.language.resources._schedule import Cron, Every, TimeZone
@@ -86,9 +87,13 @@ ToolField = Annotated[
 
 
 class Chat(Model):
-    """People talk to the agent; with JWT, `vars.auth` in its tools is the signed-in user."""
+    """People talk to the agent; with JWT, `vars.auth` in its tools is the signed-in user.
+
+    `rateLimit` counts the requests of a user, or without JWT of an address: 20 a minute by default.
+    """
 
     authentication: Literal["None", "JWT"]
+    rate_limit: RateLimit = Field(default_factory=lambda: RateLimit(limit=20))
 
 
 class ScheduleStart(Model):

@@ -1,4 +1,4 @@
-"""test: cases of one function, endpoint, trigger or task, with rows, mocks and expectations."""
+"""test: cases of one function, endpoint, trigger, task or agent, with rows and expectations."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from bbops.base.names import ColumnName, Duration, EventName
 from bbops.base.one_of import need_one_of
 from bbops.language.expressions.values import BareField, ValueField
 from bbops.language.resources._kind import (
+    AgentName,
     EndpointName,
     FunctionName,
     Kind,
@@ -162,11 +163,13 @@ class Case(Model):
     at: Moment | None = None
     work: Literal["hold", "run"] = "hold"
     crash: Literal["each"] | None = None
+    model: list[ValueField] | None = None
+    approve: bool | None = None
     expect: Expect
 
 
 class Test(Kind):
-    """Cases of one function, endpoint, trigger or task: what is there, what must come of it.
+    """Cases of one function, endpoint, trigger, task or agent: what is there, what must come of it.
 
     - `bbops test` runs them, and so does `pytest` in the project's folder. Each case has a fresh
       database with the seed rows and `data`; the clock stands at 2026-01-02T03:04:05Z, generated
@@ -192,6 +195,11 @@ class Test(Kind):
       the messages, with a part of their `payload`. `expect.published` are those of `publish`.
     - A test of a trigger gives it an `event` (of a webhook, its body as the `payload`), a test of a
       task lets it run: as a job, with its `where` and its `input`.
+    - A test of an agent gives a chat its `input: { message }`, or an `event`; without both, the
+      agent runs by its schedule. `model` are the answers of its model in their order: `{ say: text
+      }`, `{ tool: function, args: {} }`, or a list of these. `approve` decides about the calls that
+      wait for a person; without it, nobody decides, and they are rejected. The result is `{ answer
+      }`.
     - With `work: run` what follows runs, too: jobs, triggers, changes of rows that triggers wait
       for, further attempts; only what `send` sends goes nowhere. The clock, which `at` sets, jumps
       to the next time at which something is due: waits, delays and pauses take no time. Jobs run
@@ -221,6 +229,7 @@ class Test(Kind):
     endpoint: EndpointName | None = None
     trigger: TriggerName | None = None
     task: TaskName | None = None
+    agent: AgentName | None = None
     data: dict[ColumnName, list[Row]] = {}
     mocks: dict[str, ValueField] = {}
     cases: list[Case] = Field(min_length=1)
@@ -229,7 +238,7 @@ class Test(Kind):
     @classmethod
     def check_keys(cls, data: Any) -> Any:
         """Refuse a test without a subject, or with two."""
-        return need_one_of(cls, data, "function", "endpoint", "trigger", "task")
+        return need_one_of(cls, data, "function", "endpoint", "trigger", "task", "agent")
 
     @classmethod
     def summarize(cls, body: Mapping[str, Any]) -> str:

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bbops.compiler.check import CheckedProject
 from bbops.language.expressions.values import Constant
+from bbops.language.json_schema import any_of, type_schema
 from bbops.language.project import Resource, Route
 from bbops.language.resources.function import Function
 from bbops.language.steps.throw import Throw
 from bbops.review.contract.automatic import automatic, worded
 from bbops.review.contract.contract import Answer
 from bbops.review.contract.outputs import JSON, outputs, type_of
-from bbops.review.contract.schema import any_of, type_schema
 
 
 def answers(project: CheckedProject, route: Route, *, has_body: bool) -> tuple[Answer, ...]:

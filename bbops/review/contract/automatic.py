@@ -12,6 +12,7 @@ from bbops.language.expressions.check import check_value
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, map_of
 from bbops.language.expressions.values import Value
+from bbops.language.json_schema import Schema, type_schema
 from bbops.language.project import Project, Resource, Route
 from bbops.language.resources.function import Function
 from bbops.language.steps._base import Step
@@ -23,11 +24,9 @@ from bbops.language.steps.sql import Sql
 from bbops.language.steps.update import Update
 from bbops.language.steps.validate import Validate
 from bbops.language.steps.verify_jwt import VerifyJwt
-from bbops.review.contract.contract import Schema
 from bbops.review.contract.cookie_sessions import is_guarded
 from bbops.review.contract.outputs import type_of
 from bbops.review.contract.requests import PARTS
-from bbops.review.contract.schema import type_schema
 from bbops.runtime.flow.run import code_of, message_of
 
 ERROR: Final[Schema] = {

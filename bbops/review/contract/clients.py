@@ -7,16 +7,15 @@ from dataclasses import dataclass
 from pkgutil import get_data
 from typing import Final
 
+from bbops.language.json_schema import Schema, any_of
 from bbops.review.contract.contract import (
     SHAPES,
     Contract,
     Operation,
     Parameter,
-    Schema,
     SentEvent,
     Topic,
 )
-from bbops.review.contract.schema import any_of
 from bbops.review.contract.sessions import operation_id
 from bbops.runtime.values.queries import EQUAL
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-Schema = dict[str, Any]
-"""JSON Schema 2020-12."""
+from bbops.language.json_schema import Schema
+
 SHAPES: Final = "#/shapes/"
 """The prefix of a reference to a shape."""
 

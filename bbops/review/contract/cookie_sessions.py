@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from bbops.language.json_schema import Schema
 from bbops.language.project import Project, Route
 from bbops.language.resources.project import Session
 from bbops.language.steps.verify_jwt import VerifyJwt
-from bbops.review.contract.contract import Answer, Body, Example, Parameter, Schema
+from bbops.review.contract.contract import Answer, Body, Example, Parameter
 
 
 def is_guarded(project: Project, route: Route) -> bool:

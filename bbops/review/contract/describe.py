@@ -10,6 +10,7 @@ from typing import Final
 import msgspec
 
 from bbops.compiler.check import CheckedProject
+from bbops.language.json_schema import shape_schema
 from bbops.language.project import Route
 from bbops.review.contract.answers import answers, running
 from bbops.review.contract.contract import Contract, Operation, Page, SentEvent
@@ -21,7 +22,6 @@ from bbops.review.contract.cookie_sessions import (
 )
 from bbops.review.contract.examples import examples
 from bbops.review.contract.requests import body, parameters
-from bbops.review.contract.schema import shape_schema
 from bbops.review.contract.sessions import operation_id, schemes, schemes_of, session
 from bbops.review.contract.shared import share
 from bbops.review.contract.topics import topics

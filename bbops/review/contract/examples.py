@@ -7,10 +7,11 @@ from typing import Any, Final
 
 from bbops.base.model import plain
 from bbops.language.expressions.values import Constant, ListValue, MapValue, Value
+from bbops.language.json_schema import Schema
 from bbops.language.project import Project, Route
 from bbops.language.resources.test import Case
 from bbops.review.contract.automatic import ERROR, error_sample
-from bbops.review.contract.contract import Answer, Body, Example, Parameter, Schema
+from bbops.review.contract.contract import Answer, Body, Example, Parameter
 from bbops.review.contract.outputs import JSON
 from bbops.runtime.values.failures import NOTHING
 

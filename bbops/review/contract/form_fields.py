@@ -9,7 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
-from bbops.review.contract.contract import SHAPES, Body, Operation, Parameter, Schema
+from bbops.language.json_schema import Schema
+from bbops.review.contract.contract import SHAPES, Body, Operation, Parameter
 from bbops.runtime.flow.masking import is_hidden
 
 JSON: Final = "application/json"

@@ -6,8 +6,9 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
+from bbops.language.json_schema import Schema
 from bbops.review.contract.clients import core, of_webhooks, topic_call, webhook_title
-from bbops.review.contract.contract import Contract, Schema, SentEvent, Topic
+from bbops.review.contract.contract import Contract, SentEvent, Topic
 from bbops.review.contract.sent_events import message_schema
 
 Defined = Callable[[str, Schema], str]

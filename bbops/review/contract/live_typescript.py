@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 
+from bbops.language.json_schema import Schema
 from bbops.review.contract.clients import core, of_webhooks, topic_call, webhook_title
-from bbops.review.contract.contract import Contract, Schema, Topic
+from bbops.review.contract.contract import Contract, Topic
 
 Typed = Callable[[Schema], str]
 Named = Callable[[str], str]

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any
 
+from bbops.language.json_schema import Schema
 from bbops.review.contract.contract import (
     Answer,
     Contract,
     Example,
     Operation,
     Parameter,
-    Schema,
     SentEvent,
     Topic,
 )

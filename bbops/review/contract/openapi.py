@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from http import HTTPStatus
 from typing import Any, Final
 
+from bbops.language.json_schema import Schema
 from bbops.review.contract.contract import (
     SHAPES,
     Answer,
@@ -17,7 +18,6 @@ from bbops.review.contract.contract import (
     Example,
     Operation,
     Parameter,
-    Schema,
     Scheme,
 )
 from bbops.review.contract.sent_events import openapi_webhooks

@@ -26,11 +26,10 @@ from bbops.language.expressions.values import (
     Template,
     Value,
 )
+from bbops.language.json_schema import Schema, any_of, field_schema, type_schema
 from bbops.language.steps._base import Step
 from bbops.language.steps.return_ import Return
 from bbops.language.steps.throw import Throw
-from bbops.review.contract.contract import Schema
-from bbops.review.contract.schema import any_of, field_schema, type_schema
 from bbops.runtime.values.file_types import UNKNOWN
 
 JSON = "application/json"

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from bbops.language.json_schema import Schema
 from bbops.review.contract.clients import (
     FORM,
     JSON,
@@ -29,7 +30,7 @@ from bbops.review.contract.clients import (
     takes_token,
     type_name,
 )
-from bbops.review.contract.contract import SHAPES, Contract, Operation, Schema
+from bbops.review.contract.contract import SHAPES, Contract, Operation
 from bbops.review.contract.live_python import stream_core, write_topics, write_webhooks
 
 _CUT: Final = "# ---- the rest"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from bbops.language.expressions.members import read_names
+from bbops.language.json_schema import Schema, field_schema, shape_schema
 from bbops.language.project import Project, Resource, Route
 from bbops.language.resources.function import Function
 from bbops.language.shape import Field, Shape
-from bbops.review.contract.contract import Body, Parameter, Schema
-from bbops.review.contract.schema import field_schema, shape_schema
+from bbops.review.contract.contract import Body, Parameter
 from bbops.runtime.values.queries import EQUAL
 
 PARTS = ("input", "query", "params")

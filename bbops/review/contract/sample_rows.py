@@ -7,12 +7,12 @@ from typing import Any, Final
 
 from pydantic import ValidationError
 
+from bbops.language.json_schema import field_schema
 from bbops.language.loading.likes import as_field
 from bbops.language.resources.table import Column, Table
 from bbops.language.shape import Field
 from bbops.review.contract.examples import sample_of
 from bbops.review.contract.recorded_cases import escape
-from bbops.review.contract.schema import field_schema
 from bbops.runtime.values.failures import NOTHING
 
 EMAIL: Final = "ada@example.com"

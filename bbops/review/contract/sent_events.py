@@ -9,7 +9,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from bbops.review.contract.contract import Schema, SentEvent
+from bbops.language.json_schema import Schema
+from bbops.review.contract.contract import SentEvent
 
 Object = dict[str, Any]
 

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 import msgspec
 
-from bbops.review.contract.contract import SHAPES, Operation, Schema
+from bbops.language.json_schema import Schema
+from bbops.review.contract.contract import SHAPES, Operation
 
 Hinted = tuple[str, Schema]
 """A schema, and its name if it is shared."""

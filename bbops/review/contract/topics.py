@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 from bbops.compiler.check import CheckedProject
 from bbops.language.expressions.values import BareField
+from bbops.language.json_schema import Schema, shape_schema, type_schema
 from bbops.language.project import Resource
 from bbops.language.resources.realtime import Realtime
-from bbops.review.contract.contract import KeptMessages, Message, Parameter, Schema, Topic
-from bbops.review.contract.schema import shape_schema, type_schema
+from bbops.review.contract.contract import KeptMessages, Message, Parameter, Topic
 from bbops.review.contract.sessions import operation_id, token_schemes
 from bbops.runtime.realtime.rows import DELETED, INSERTED, LEFT, UPDATED
 from bbops.runtime.values.durations import seconds

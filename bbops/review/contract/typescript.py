@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from bbops.language.json_schema import Schema
 from bbops.review.contract.clients import (
     EVENTS,
     FORM,
@@ -29,7 +30,7 @@ from bbops.review.contract.clients import (
     takes_token,
     type_name,
 )
-from bbops.review.contract.contract import SHAPES, Contract, Operation, Parameter, Schema
+from bbops.review.contract.contract import SHAPES, Contract, Operation, Parameter
 from bbops.review.contract.live_typescript import write_topics, write_webhooks
 from bbops.runtime.identities.kinds import PATH as SIGN_INS
 

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 from urllib.parse import quote, urlencode
 
+from bbops.language.json_schema import Schema
 from bbops.review.contract.contract import (
     SHAPES,
     Answer,
     Contract,
     Example,
     Operation,
-    Schema,
     Scheme,
     Topic,
 )

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 from bbops.base.diagnostics import Place
 from bbops.compiler.check import CheckedProject
 from bbops.language.expressions.values import Constant
+from bbops.language.json_schema import Schema
 from bbops.language.project import Resource, Route
 from bbops.language.resources.function import Function
 from bbops.language.steps.return_ import Return
-from bbops.review.contract.contract import Schema
 from bbops.review.contract.outputs import Output, outputs
 from bbops.review.plan.finding import Finding, finding
 from bbops.review.plan.pairs import title

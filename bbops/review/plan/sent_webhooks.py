@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from bbops.language.json_schema import shape_schema
 from bbops.language.project import Resource
 from bbops.language.resources.webhook import ReceiverTable, Webhook
-from bbops.review.contract.schema import shape_schema
 from bbops.review.plan.answers import schema_breaks
 from bbops.review.plan.finding import Finding, finding
 from bbops.review.plan.pairs import Pairs

@@ -10,8 +10,9 @@ from typing import Any, Final
 
 from bbops.base.diagnostics import Place
 from bbops.compiler.check import CheckedProject
+from bbops.compiler.compile.agents import agent_tasks, agent_triggers
 from bbops.compiler.compile.row_events import find_row_events
-from bbops.compiler.compile.work import find_works, read_code
+from bbops.compiler.compile.work import find_works, functions_of, read_code
 from bbops.database.sqlite.trial import TrialDatabase
 from bbops.database.sqlite.violations import compile_error
 from bbops.language.project import Resource
@@ -19,6 +20,7 @@ from bbops.language.resources.task import Task
 from bbops.language.sql.sqlite import SQLITE
 from bbops.review.plan.codes import CODES
 from bbops.review.plan.pairs import Pairs
+from bbops.runtime.agents.values import work_name
 from bbops.runtime.values.durations import seconds
 from bbops.runtime.work.schedules import Schedule
 from bbops.runtime.work.values import format_time
@@ -108,32 +110,34 @@ def refuse_triggers(
 # ---- code
 def _of_works(pairs: Pairs) -> Iterator[WorkChange]:
     base, head = find_works(pairs.base), find_works(pairs.head)
-    renamed = {old: resource for resource in head.values() if (old := _old_name(resource))}
+    renamed = {
+        old: resource for name, resource in head.items() if (old := _old_name(name, resource))
+    }  # fmt: skip
     for name, resource in base.items():
         new = head.get(name) or renamed.get(name)
         if new is None:
             message = "was removed: jobs that have begun finish, the others are held"
             yield _change("work-removed", name, message, Place(resource.file))
-        elif _is_same(pairs, _function(resource), _function(new)):
+        elif _is_same(pairs, resource, new):
             continue
         else:
-            file = pairs.head.functions[_function(new)].file
+            file = new.file
+            if new.kind != "agent":
+                file = pairs.head.functions[functions_of(new)[0]].file
             message = "runs other code: jobs that have begun finish on the old code"
             yield _change("work-changed", name, message, Place(file))
-        yield from _stranded(pairs, name, _function(resource))
+        yield from _stranded(pairs, name, resource)
 
 
-def _old_name(of: Resource[Any]) -> str:
-    """Return the old name that a trigger or task declares; empty without one."""
+def _old_name(name: str, of: Resource[Any]) -> str:
+    """Return the old name of a work whose file declares one; empty without one."""
     old = getattr(of.model, "renamed_from", None)
-    return f"{of.kind}s/{old}" if old else ""
+    if not old:
+        return ""
+    return work_name(old, name.rpartition("/")[2]) if of.kind == "agent" else f"{of.kind}s/{old}"
 
 
-def _function(of: Resource[Any]) -> str:
-    return of.name if of.kind == "function" else str(of.model.function)
-
-
-def _is_same(pairs: Pairs, old: str, new: str) -> bool:
+def _is_same(pairs: Pairs, old: Resource[Any], new: Resource[Any]) -> bool:
     """Return whether jobs run the same code; compiled only if files differ."""
     if _files(pairs.base, old) == _files(pairs.head, new) and not _differs(pairs):
         return True
@@ -141,9 +145,11 @@ def _is_same(pairs: Pairs, old: str, new: str) -> bool:
     return before.digest == after.digest
 
 
-def _files(project: CheckedProject, function: str) -> set[tuple[str, str]]:
-    """Return the files of a function, with their content."""
-    found, wanted = set[tuple[str, str]](), [function]
+def _files(project: CheckedProject, work: Resource[Any]) -> set[tuple[str, str]]:
+    """Return the files of a work's code, with their content."""
+    found, wanted = set[tuple[str, str]](), [*functions_of(work)]
+    if work.kind == "agent":
+        found.add((work.file, work.blob))
     while wanted:
         one = project.functions[wanted.pop()]
         if (one.file, one.blob) not in found:
@@ -163,29 +169,42 @@ def _sides(pairs: Pairs) -> tuple[CheckedProject, CheckedProject]:
     return pairs.base, pairs.head
 
 
-def _stranded(pairs: Pairs, name: str, function: str) -> Iterator[WorkChange]:
+def _stranded(pairs: Pairs, name: str, work: Resource[Any]) -> Iterator[WorkChange]:
     """Yield the reasons that prevent old code from running on the new tables."""
-    statements = read_code(pairs.base, function, SQLITE).statements
+    statements = read_code(pairs.base, work, SQLITE).statements
     before, after = pairs.base.stored_tables, pairs.head.stored_tables
     with closing(TrialDatabase(before)) as old, closing(TrialDatabase(after)) as new:
         for sql in statements:
             why = compile_error(new.connection, sql)
             if why and not compile_error(old.connection, sql):
                 message = f"jobs that have begun cannot finish, and are held: {why}"
-                place = Place(pairs.base.functions[function].file)
-                yield _change(STRANDED, name, message, place)
+                file = work.file
+                if work.kind != "agent":
+                    file = pairs.base.functions[functions_of(work)[0]].file
+                yield _change(STRANDED, name, message, Place(file))
                 return
 
 
 # ---- schedules
 def _of_tasks(pairs: Pairs, now: int | None) -> Iterator[WorkChange]:
     for old, new in pairs.both("tasks"):
-        before, after = _schedule(old.model), _schedule(new.model)
-        if old.name == new.name and old.model.enabled and new.model.enabled and before != after:
-            message = f"ran {before}, and runs {after}, counted from its publication"
+        if old.name == new.name and old.model.enabled and new.model.enabled:
             place = new.place("every" if new.model.every else "schedule")
-            found = _change("schedule-changed", f"tasks/{new.name}", message, place)
-            yield replace(found, ticks=tuple(_ticks(after, now)) if now is not None else ())
+            yield from _of_schedule(f"tasks/{new.name}", old.model, new.model, place, now)
+    base, head = ({one.name: one for one in agent_tasks(side)} for side in _sides(pairs))
+    for name in sorted(base.keys() & head.keys()):
+        place = head[name].place("runsOn", "schedule")
+        yield from _of_schedule(name, base[name].model, head[name].model, place, now)
+
+
+def _of_schedule(
+    work: str, old: Task, new: Task, place: Place, now: int | None
+) -> Iterator[WorkChange]:
+    before, after = _schedule(old), _schedule(new)
+    if before != after:
+        message = f"ran {before}, and runs {after}, counted from its publication"
+        found = _change("schedule-changed", work, message, place)
+        yield replace(found, ticks=tuple(_ticks(after, now)) if now is not None else ())
 
 
 def _schedule(task: Task) -> Schedule:
@@ -212,10 +231,13 @@ def _of_tables(pairs: Pairs) -> Iterator[WorkChange]:
 
 
 def _listeners(project: CheckedProject, table: str) -> Iterator[tuple[str, Place]]:
-    """Yield the subscribers to a table's changed rows: triggers, then topics, with their places."""
+    """Yield what waits for a table's changed rows, with its place: triggers, agents, topics."""
     for trigger in project.triggers.values():
         if trigger.model.database is not None and trigger.model.database.table == table:
             yield f"triggers/{trigger.name}", trigger.place("database")
+    for start in agent_triggers(project):
+        if start.model.database is not None and start.model.database.table == table:
+            yield start.name, start.place("runsOn", "database")
     for topic in project.realtime.values():
         if topic.model.rows is not None and topic.model.rows.table == table:
             yield f"realtime/{topic.name}", topic.place("rows")

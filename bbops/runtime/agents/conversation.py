@@ -43,7 +43,7 @@ class ToolCall:
     Attributes:
         id: the vendor's name of the call; the result refers to it.
         arguments: a map; None if the model wrote something else.
-        text: the arguments as the model wrote them, where they are no map.
+        text: the arguments as the model wrote them, where they are not a map.
     """
 
     id: str
@@ -121,6 +121,6 @@ class Dialect(Protocol):
         """Return what the step's result says.
 
         Raises:
-            AddonFailure: `addon-answer`; it has neither text nor calls, or is no answer at all.
+            AddonFailure: `addon-answer`; it has neither text nor calls, or another form.
         """
         ...

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from bbops.base.streaming import Pieces
+from bbops.base.streaming import Pieces, StreamEvent
 
 
 class SentStream:
@@ -21,8 +21,8 @@ class SentStream:
         """Args: `typed` makes the result a value of the step's type, or raises a Failure."""
         self._pieces, self._typed, self.line = pieces, typed, line
 
-    async def read(self) -> Sequence[str] | None:
-        """Return the texts that have come since, once something has; None at the end."""
+    async def read(self) -> Sequence[str | StreamEvent] | None:
+        """Return the pieces that have come since, once something has; None at the end."""
         return await self._pieces.read()
 
     def result(self) -> Any:

@@ -16,6 +16,7 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any, Final
 
+from bbops.base.streaming import StreamEvent
 from bbops.runtime.flow.run import Answer
 from bbops.runtime.flow.streamed import SentStream
 from bbops.runtime.http.headers import has_header
@@ -46,10 +47,16 @@ async def events_of(stream: SentStream) -> AsyncGenerator[bytes, None]:
     Raises:
         Failure: it breaks off.
     """
-    while (texts := await stream.read()) is not None:
-        if texts:
-            yield b"".join(write_event("text", {"text": text}) for text in texts)
+    while (pieces := await stream.read()) is not None:
+        if pieces:
+            yield b"".join(map(_write_piece, pieces))
     yield b"event: done\ndata: %b\n\n" % encode(stream.result())
+
+
+def _write_piece(piece: str | StreamEvent) -> bytes:
+    if isinstance(piece, str):
+        return write_event("text", {"text": piece})
+    return write_event(piece.name, piece.data)
 
 
 async def send_stream(answering: Answering, send: Any, scope: Any, answer: Answer) -> None:

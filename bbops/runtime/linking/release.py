@@ -30,6 +30,7 @@ from bbops.runtime.http.routes import RouteTable
 from bbops.runtime.http.unmatched import Unmatched
 from bbops.runtime.http.uploads import Uploads
 from bbops.runtime.http.wording import Entry, Wording
+from bbops.runtime.linking.agents import link_chats
 from bbops.runtime.linking.auth import link_credentials, link_session, link_tokens
 from bbops.runtime.linking.functions import FunctionParts
 from bbops.runtime.linking.identities import link_sign_ins
@@ -50,7 +51,7 @@ FUEL = 100_000
 """Loop rounds and calls that one request may spend."""
 
 
-FORMAT = f"13 {MAGIC_NUMBER.hex()}"
+FORMAT = f"14 {MAGIC_NUMBER.hex()}"
 """Of artifacts: how they are laid out, and whose byte code is in them."""
 
 SLICE_SECONDS = 0.001
@@ -246,10 +247,8 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
         answering.mask.add(route["path"])
         yield
     base_url, requests = given.get("url", ""), lasting.active_requests
-    for path, webhook in link_webhooks(data, given["env"], answering, lasting, base_url):
-        table.add("POST", path, webhook)
-    for method, path, sign_in in link_sign_ins(data, given["env"], answering, lasting, base_url):
-        table.add(method, path, sign_in)
+    for method, path, target in _other_routes(data, given["env"], answering, lasting, base_url):
+        table.add(method, path, target)
     published = publish_keys(answering.tokens, answering.name)
     if published is not None:
         table.add("GET", PATH, published)
@@ -266,6 +265,19 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     )
     lasting.functions = shared
     return release
+
+
+def _other_routes(
+    data: Mapping[str, Any], env: Mapping[str, Any], answering: Answering, lasting: Lasting,
+    base_url: str,
+) -> Iterator[tuple[str, str, Any]]:  # fmt: skip
+    """Yield the routes of webhooks, of sign-ins with other services, and of chats with agents."""
+    for path, webhook in link_webhooks(data, env, answering, lasting, base_url):
+        yield "POST", path, webhook
+    yield from link_sign_ins(data, env, answering, lasting, base_url)
+    for method, path, chat in link_chats(data, answering, lasting):
+        answering.mask.add(path)
+        yield method, path, chat
 
 
 def mark_files(functions: Mapping[str, Function], called: Mapping[str, Collection[str]]) -> None:

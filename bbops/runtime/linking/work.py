@@ -12,6 +12,7 @@ from typing import Any, Final
 from bbops.runtime.flow.caching import Cache
 from bbops.runtime.flow.run import Answer, Function, Run, given_to
 from bbops.runtime.http.in_flight import ActiveRequest
+from bbops.runtime.linking.agents import link_agent
 from bbops.runtime.linking.functions import FunctionParts, link_condition
 from bbops.runtime.linking.release import (
     Release,
@@ -107,6 +108,11 @@ class Work:
             function, space = parts.link()
             functions[function.name] = function
             self._linked[function.name] = _Linked(space, parts.calls, parts.starts)
+        for agent in data["agents"]:
+            function = link_agent(agent, functions, release.answering.mask)
+            functions[function.name] = function
+            tools = {one["function"]: one["function"] for one in agent["tools"]}
+            self._linked[function.name] = _Linked({}, tools, {})
         mark_files(functions, {name: each.calls.values() for name, each in self._linked.items()})
         for one in self._linked.values():
             for local, callee in {**one.calls, **one.starts}.items():
@@ -117,7 +123,7 @@ class Work:
             DeliverySender(host.database, host.http) if host.http and host.sends else None
         )
         waiting = [*data["triggers"], *data["on_dead"]]
-        works = [*waiting, *data["tasks"], *data["functions"]]
+        works = [*waiting, *data["tasks"], *data["functions"], *data["turns"]]
         self._works = {one["name"]: _work(one, functions[one["function"]]) for one in works}
         self._works |= {old: self._works[new] for old, new in _renamed(works).items()}
         triggers = Triggers(_trigger(one, self._works[one["name"]]) for one in waiting)
@@ -265,11 +271,15 @@ async def _in_time(work: _Work, run: Run) -> Answer:
 
 def _work(data: Mapping[str, Any], function: Function) -> _Work:
     is_enqueued = data["name"].startswith(JOB_PREFIX) and "of" not in data
-    see = _see_input if is_enqueued else _see(function, data)
+    see = _see_input if is_enqueued or data.get("is_turn") else _see(function, data)
     lane = data.get("lane")
+    if data.get("is_turn"):
+        lane_key: KeyOf | None = _read_chat
+    else:
+        lane_key = _key_of(lane, see)
     return _Work(
         function, data["code"], RetryPolicy(**data["retry"] or {}), data["timeout_seconds"], see,
-        link_condition(data["where"]) if data.get("where") else None, _key_of(lane, see),
+        link_condition(data["where"]) if data.get("where") else None, lane_key,
         lane["seats"] if lane else 1, data["priority"], is_enqueued, data["hears"],
     )  # fmt: skip
 
@@ -296,6 +306,11 @@ def _see(function: Function, data: Mapping[str, Any]) -> Callable[[str], Seen]:
         return lambda payload: Seen(event=_event(function, payload))
     read = ReadRows({name: resolve(how) if how else None for name, how in columns.items()})
     return lambda payload: Seen(trigger=read(payload))
+
+
+def _read_chat(payload: str) -> object:
+    """Return the chat of a turn: its turns take turns."""
+    return json.loads(payload)["input"]["chat"]
 
 
 def _see_input(payload: str) -> Seen:
@@ -360,6 +375,8 @@ _NOTHING: Final[Mapping[str, Any]] = {
     "code": (),
     "triggers": (),
     "on_dead": (),
+    "agents": (),
+    "turns": (),
     "tasks": (),
     "functions": (),
 }

@@ -35,6 +35,7 @@ def _topic(data: Mapping[str, Any], release: Release) -> Topic:
         history=Kept(*data["history"]) if data["history"] else None,
         recheck_seconds=data["recheck_seconds"],
         rows=_rows(data["rows"]) if data["rows"] else None,
+        heard=frozenset(data["heard"]),
     )
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
-from bbops.runtime.realtime.topics import Kept, Topics, write_message
+from bbops.base.host import Events
+from bbops.runtime.realtime.topics import Kept, Topics, tell_agents, write_message
 
 
 class Carrier(Protocol):
@@ -29,8 +30,9 @@ class Publisher:
     """The door of one release, see `bbops.base.host.Realtime`."""
 
     def __init__(self, carrier: Carrier) -> None:
-        """The topics are those of the release, which is linked with this door."""
+        """The topics and the events are those of the release, which is linked with this door."""
         self.topics = Topics(())
+        self.events: Events | None = None
         self._carrier = carrier
 
     async def publish(
@@ -43,4 +45,5 @@ class Publisher:
         """
         topic = self.topics.of_file(realtime)
         name, data = topic.name_of(params), write_message(event, payload)
+        await tell_agents(self.events, topic, event, payload)
         self._carrier.publish(name, data, topic.history, is_counted=topic.is_counted)

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 from urllib.parse import quote
 
+from bbops.base.host import Events
 from bbops.runtime.flow.run import Function, Run, Shape
 from bbops.runtime.http.responses import encode
 from bbops.runtime.http.routes import RouteTable
 from bbops.runtime.realtime.rows import RowsRule
 from bbops.runtime.values.failures import BadValue, InvalidInput
 from bbops.runtime.values.operators import kind, text
+from bbops.runtime.work.webhooks import message_event
 
 MOST_BYTES: Final = 64 << 10
 """Of one message."""
@@ -47,6 +49,7 @@ class Topic:
         history: None where no message is kept.
         recheck_seconds: how often a subscriber is judged again; None where only time passes.
         rows: the rows whose changes are its messages; None where messages are published.
+        heard: the events whose messages start agents.
     """
 
     name: str
@@ -60,6 +63,7 @@ class Topic:
     history: Kept | None
     recheck_seconds: float | None
     rows: RowsRule | None = None
+    heard: frozenset[str] = frozenset()
 
     @property
     def is_counted(self) -> bool:
@@ -146,6 +150,16 @@ class Topics:
     def of_file(self, name: str) -> Topic:
         """Return the topic of a file; the check has seen that it exists."""
         return self._by_file[name]
+
+
+async def tell_agents(events: Events | None, topic: Topic, event: str, payload: Any) -> None:
+    """Emit the event of a published message, where it starts an agent.
+
+    Raises:
+        Failure: it cannot be written.
+    """
+    if event in topic.heard and events is not None:
+        await events.emit(message_event(topic.name, event), payload)
 
 
 def write_message(event: str, payload: Any) -> bytes:

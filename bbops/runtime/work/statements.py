@@ -105,8 +105,8 @@ HOLD: Final = (
 )
 """Holds ready and waiting jobs; a condition follows. Parameter: reason."""
 
-IS_MADE: Final = "uid IN ({}) AND work NOT LIKE 'tasks/%'"
-"""Condition: new jobs except runs of tasks. Parameter: uids."""
+IS_MADE: Final = "uid IN ({}) AND work NOT LIKE 'tasks/%' AND work NOT LIKE 'agents/%/schedule'"
+"""Condition: new jobs except runs of tasks and of schedules of agents. Parameter: uids."""
 
 IDLE: Final = (
     "SELECT EXISTS (SELECT 1 FROM _bbops_outbox)"

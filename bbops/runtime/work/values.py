@@ -263,10 +263,16 @@ JOB_DEAD: Final = "bbops.job-dead"
 TASK_MISSED: Final = "bbops.task-missed"
 RECEIVER_DISABLED: Final = "bbops.receiver-disabled"
 
+AGENT_EVENTS: Final = tuple(
+    f"bbops.agent-{what}" for what in ("started", "waiting", "finished", "failed")
+)
+"""The events of agents' runs."""
+
 OWN_EVENTS: Final[Mapping[str, Sequence[str]]] = {
     JOB_DEAD: ("job", "work", "error", "attempts"),
     TASK_MISSED: ("task", "first", "last", "count"),
     RECEIVER_DISABLED: ("webhook", "receiver", "reason"),
+    **dict.fromkeys(AGENT_EVENTS, ("agent", "run", "start", "chat", "error")),
 }
 """The payload fields of bbops's own events."""
 

@@ -32,6 +32,10 @@ _EMIT: Final = (
     " CAST(? AS text), CAST(? AS text), CAST(? AS bigint), '', 0 WHERE CAST(? AS bigint) > 0"
 )
 _EVENT: Final = "webhook/"
+_MESSAGE: Final = "realtime/"
+
+AGENT_HOOK: Final = "~agents/"
+"""Prefix of the name of a webhook that starts an agent."""
 
 
 def webhook_event(name: str) -> str:
@@ -39,9 +43,19 @@ def webhook_event(name: str) -> str:
     return f"{_EVENT}{name}"
 
 
+def message_event(topic: str, message: str) -> str:
+    """Return the event name of a message of a topic that starts an agent."""
+    return f"{_MESSAGE}{topic}/{message}"
+
+
 def display_name(name: str) -> str:
-    """Return the name of an event for a function: for a webhook, the name of its trigger."""
-    return name.removeprefix(_EVENT)
+    """Return the name of an event for a function.
+
+    For a webhook, that is the name of its trigger; for a message of a topic, the message's own.
+    """
+    if name.startswith(_MESSAGE):
+        return name.removeprefix(_MESSAGE).partition("/")[2]
+    return name.removeprefix(_EVENT).removeprefix("~")
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +198,12 @@ class ReceivedLog:
             return None
         event = webhook_event(hook), name, rows[0][0], self._now(), "", 0
         ((event_id,),) = await self._database.write(f"{EMIT} RETURNING id", event)
-        return f"{TRIGGERS}{hook}@{event_id}"
+        return f"{_work_of(hook)}@{event_id}"
+
+
+def _work_of(hook: str) -> str:
+    """Return the work that a webhook starts."""
+    return f"{hook[1:]}/webhook" if hook.startswith(AGENT_HOOK) else f"{TRIGGERS}{hook}"
 
 
 def _read_delivery(row: Sequence[Any]) -> ReceivedDelivery:

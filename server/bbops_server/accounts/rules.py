@@ -79,6 +79,7 @@ class Permission(StrEnum):
     READ_JOBS = "see a project's jobs and tasks"
     RETRY_JOBS = "run, retry and cancel a project's jobs"
     MANAGE_JOBS = "hold and release a project's jobs, and run its tasks"
+    DECIDE_CALLS = "approve and reject calls of a project's agents"
     RUN_DRAFT_JOBS = "run a draft's jobs and tasks"
     MANAGE_DRAFT_KEYS = "issue, list and revoke the keys of a draft's channels"
     CLONE = "clone and fetch a project's repository"
@@ -138,6 +139,7 @@ RULES: Final[Mapping[Permission, Rule]] = {
     Permission.READ_JOBS: Rule("project", Role.DEVELOPER, Scope.READ),
     Permission.RETRY_JOBS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.MANAGE_JOBS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
+    Permission.DECIDE_CALLS: Rule("project", Role.MAINTAINER, Scope.DEPLOY),
     Permission.RUN_DRAFT_JOBS: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.MANAGE_DRAFT_KEYS: Rule("project", Role.DEVELOPER, Scope.DEPLOY),
     Permission.CLONE: Rule("project", Role.VIEWER, Scope.GIT),

@@ -13,6 +13,7 @@ import uvloop
 
 from bbops.base.errors import ServerError
 from bbops_server.data_plane.addons import addon_handlers
+from bbops_server.data_plane.agents import agent_handlers
 from bbops_server.data_plane.deliveries import delivery_handlers
 from bbops_server.data_plane.drafts.drafts import Drafts
 from bbops_server.data_plane.events import event_handlers
@@ -104,6 +105,7 @@ class DataProcess:
             **key_handlers(lambda request: self._live(request.project)),
             **job_handlers(lambda request: self._live(request.project), self._ring),
             **delivery_handlers(lambda request: self._live(request.project), self._ring),
+            **agent_handlers(lambda request: self._live(request.project), self._ring),
             **event_handlers(lambda request: self._live(request.project), self._ring),
             ReportRequests: self._report_requests, Listen: self._listen, Leave: self._leave,
             ReadStatus: self._read_status, ReadMetrics: self._read_metrics, Stop: self._stop,

@@ -10,11 +10,11 @@ from bbops.interfaces.mcp.project.context_schema import ContextSchemaResult
 from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys
+from bbops.language.json_schema import field_schema, shape_schema
 from bbops.language.loading.load import load
 from bbops.language.project import Project, Resource
 from bbops.language.resources._own_addon import OwnStep
 from bbops.language.steps._base import step_kinds
-from bbops.review.contract.schema import field_schema, shape_schema
 
 
 def describe_own(repository: ProjectRepository, addon: str, step: str) -> ContextSchemaResult:

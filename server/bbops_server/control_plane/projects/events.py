@@ -93,7 +93,9 @@ async def _emit(project: VisitedProject, event: NewEvent) -> EmittedEvent:
 
 async def replay(project: VisitedProject, request: ReplayRequest) -> ReplayedEvents:
     """Run a trigger again for logged events, or count them."""
-    trigger = f"triggers/{request.trigger.removeprefix('triggers/').removesuffix('.yaml')}"
+    trigger = request.trigger
+    if not trigger.startswith("agents/"):
+        trigger = f"triggers/{trigger.removeprefix('triggers/').removesuffix('.yaml')}"
     replayed = await project.ask(ReplayEvents, trigger, request.since, request.dry_run)
     if not request.dry_run:
         await project.note("replay events", f"{trigger}: {replayed.count}")

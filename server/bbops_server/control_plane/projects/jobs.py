@@ -259,6 +259,8 @@ async def start_task(project: VisitedProject, name: str) -> ChangedJobs:
 
 
 def _task_name(given: str) -> str:
+    if given.startswith("agents/"):
+        return given
     return f"tasks/{given.removeprefix('tasks/').removesuffix('.yaml')}"
 
 

@@ -18,6 +18,7 @@ import uvloop
 
 from bbops.runtime.work.worker import Attempt
 from bbops_server.data_plane.addons import addon_handlers
+from bbops_server.data_plane.agents import agent_handlers
 from bbops_server.data_plane.deliveries import delivery_handlers
 from bbops_server.data_plane.draft_process.answering import Answering
 from bbops_server.data_plane.draft_process.log import BoundedLog
@@ -99,6 +100,7 @@ class DraftProcess:
             ListDraftRows: self._list_rows,
             **job_handlers(lambda _: self._live, self._work.wake), RunDraftJobs: self._run_jobs,
             **delivery_handlers(lambda _: self._live, self._work.wake),
+            **agent_handlers(lambda _: self._live, self._work.wake),
             **event_handlers(lambda _: self._live, self._work.wake),
             EndStreams: self._end_streams, ReadStatus: self._read_status, Stop: self._stop,
         }  # fmt: skip

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 from litestar import Response, get
 
+from bbops.runtime.agents.values import PATH as AGENTS
 from bbops.runtime.auth.published_keys import PATH as JWKS
 from bbops.runtime.flow.run import code_of
 from bbops.runtime.identities.kinds import PATH as SIGN_INS
@@ -114,7 +115,7 @@ class DataPlane(Application):
 
 def _is_of_project(path: str) -> bool:
     """Return whether a project answers at a path of this form, if anybody does."""
-    return path in _OF_PROJECTS or path.startswith(SIGN_INS) or is_realtime(path)
+    return path in _OF_PROJECTS or path.startswith((SIGN_INS, AGENTS)) or is_realtime(path)
 
 
 def _readiness(directory: Directory) -> Any:

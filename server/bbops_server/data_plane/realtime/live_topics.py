@@ -60,6 +60,7 @@ class LiveTopics:
     def link(self, artifact: bytes, release: Release, door: Publisher) -> None:
         """Link the topics of a release, and keep them for `swap`."""
         topics = door.topics = link_topics(artifact, release)
+        door.events = release.answering.host.events
         origins = dict(marshal.loads(artifact)["origins"])  # noqa: S302 - our own file
         judge = Judge(release.answering, release.active_requests)
         self._linked = topics, judge, origins

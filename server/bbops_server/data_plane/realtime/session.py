@@ -9,7 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from bbops.runtime.realtime.judging import Identity
-from bbops.runtime.realtime.topics import write_message
+from bbops.runtime.realtime.topics import tell_agents, write_message
 from bbops_server.data_plane.realtime import protocol
 from bbops_server.data_plane.realtime.codes import (
     ALREADY,
@@ -281,7 +281,9 @@ class Session(Connection):
             raise Refused(DENIED, "permission denied")
         message = protocol.read_message(given.data)
         payload = topic.check(message.event, message.payload)
-        await self._hub.publish(topic, name, write_message(message.event, payload))
+        data = write_message(message.event, payload)
+        await tell_agents(verdict.values.host.events, topic, message.event, payload)
+        await self._hub.publish(topic, name, data)
         return {"publish": {}}
 
     async def _present(self, name: str) -> dict[str, Any]:

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from typing import Any
 
 import msgspec
 
 from bbops.base.model import plain
 from bbops.language.expressions.types import Type
 from bbops.language.shape import Field, Shape
-from bbops.review.contract.contract import Schema
+
+Schema = dict[str, Any]
+"""JSON Schema 2020-12."""
 
 _FIELDS: dict[str, Schema] = {
     "string": {"type": "string"}, "text": {"type": "string"},

@@ -1,0 +1,251 @@
+"""Reads of runs and chats, and decisions about calls: for chats, the command line and pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import msgspec
+
+from bbops.base.host import Database
+from bbops.runtime.agents.tables import SWEEP
+from bbops.runtime.agents.values import DECISION
+from bbops.runtime.work.statements import EMIT
+
+_decode = msgspec.json.Decoder().decode
+
+_STATE: Final = (
+    "CASE WHEN r.state IN ('done', 'failed') THEN r.state"
+    " WHEN j.state IN ('dead', 'held') THEN CASE j.state WHEN 'dead' THEN 'failed' ELSE 'held' END"
+    " WHEN j.uid IS NULL AND NOT EXISTS (SELECT 1 FROM _bbops_outbox AS o WHERE o.name = ''"
+    " AND o.key = r.uid) THEN 'failed' ELSE r.state END"
+)
+"""The state of run `r`: a job that is dead or gone ends it, whatever the run could still write."""
+_ERROR: Final = (
+    "CASE WHEN r.error <> '' THEN r.error WHEN r.state = 'done' THEN ''"
+    " WHEN j.uid IS NULL AND r.state <> 'queued' THEN 'its job was cancelled or has ended'"
+    " ELSE coalesce(j.error, '') END"
+)
+_RUN: Final = (
+    f"SELECT r.uid, r.agent, r.start, r.chat, r.owner, {_STATE}, {_ERROR}, r.tokens_in,"
+    " r.tokens_out, r.micro_money, r.began_at, r.ended_at, r.answer FROM _bbops_runs AS r"
+    " LEFT JOIN _bbops_jobs AS j ON j.uid = r.uid"
+)
+_APPROVAL: Final = (
+    "SELECT id, run, agent, chat, owner, tool, arguments, state, decided_by, asked_at, decided_at,"
+    " expires_at FROM _bbops_approvals"
+)
+_IS_UNDER_WAY: Final = (
+    " EXISTS (SELECT 1 FROM _bbops_jobs AS j WHERE j.uid = _bbops_approvals.run"
+    " AND j.state <> 'dead')"
+)
+"""Whether the job of a call's run can still do the call."""
+_DECIDE: Final = (
+    "UPDATE _bbops_approvals SET state = ?, decided_by = ?, decided_at = ?"
+    f" WHERE id = ? AND state = 'waiting' AND expires_at > ? AND{_IS_UNDER_WAY} RETURNING id"
+)
+_USAGE: Final = (
+    f"SELECT r.agent, count(*), count(CASE WHEN {_STATE} = 'failed' THEN 1 END),"
+    " sum(r.tokens_in), sum(r.tokens_out), sum(r.micro_money) FROM _bbops_runs AS r"
+    " LEFT JOIN _bbops_jobs AS j ON j.uid = r.uid"
+    " WHERE r.began_at >= ? GROUP BY r.agent ORDER BY r.agent"
+)
+_MESSAGES: Final = (
+    "SELECT s.kind, s.content, s.at FROM _bbops_run_steps AS s JOIN _bbops_runs AS r"
+    " ON r.uid = s.run WHERE r.chat = ? AND s.kind IN ('message', 'model')"
+    " ORDER BY r.began_at, r.uid, s.number LIMIT 1000"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSummary:
+    """A run of an agent. Times are in milliseconds since 1970.
+
+    Attributes:
+        uid: the uid of its job.
+        start: what started it, such as `chat`.
+        state: `queued`, `running`, `waiting` for a person, `held`, `done` or `failed`.
+        micro_money: what the model has cost, in millionths.
+    """
+
+    uid: str
+    agent: str
+    start: str
+    chat: str
+    owner: str
+    state: str
+    error: str
+    tokens_in: int
+    tokens_out: int
+    micro_money: int
+    began_at: int
+    ended_at: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class RunDetails:
+    """A run with its answer, its steps, and the calls that wait for a person.
+
+    Attributes:
+        steps: number, kind, name, content, tokens_in, tokens_out, ms and at of each.
+        waiting: id, tool, arguments and expiresAt of each call.
+    """
+
+    run: RunSummary
+    answer: Any
+    steps: Sequence[dict[str, Any]]
+    waiting: Sequence[dict[str, Any]]
+
+    def steps_after(self, number: int) -> Sequence[dict[str, Any]]:
+        """Return the steps after a number."""
+        return [step for step in self.steps if step["number"] > number]
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """A call that a person decides about.
+
+    Attributes:
+        arguments: JSON, masked.
+        state: `waiting`, `approved`, `rejected` or `expired`.
+    """
+
+    id: str
+    run: str
+    agent: str
+    chat: str
+    owner: str
+    tool: str
+    arguments: Any
+    state: str
+    decided_by: str
+    asked_at: int
+    decided_at: int | None
+    expires_at: int
+
+    @property
+    def told(self) -> dict[str, Any]:
+        """The fields that the chat's user sees."""
+        return {
+            "id": self.id, "tool": self.tool, "arguments": self.arguments,
+            "expiresAt": self.expires_at,
+        }  # fmt: skip
+
+
+class AgentControl:
+    """The runs, chats and approvals of a project. Each method is one or two reads."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    async def runs(self, limit: int, agent: str = "") -> list[RunSummary]:
+        """Return runs, newest first."""
+        where = "WHERE r.agent = ?" if agent else ""
+        sql = f"{_RUN} {where} ORDER BY r.began_at DESC, r.uid DESC LIMIT ?"
+        rows = await self._database.read(sql, (*([agent] if agent else ()), limit))
+        return [_summary(row) for row in rows]
+
+    async def show(self, uid: str) -> RunDetails | None:
+        """Return a run; None if it does not exist."""
+        rows = await self._database.read(f"{_RUN} WHERE r.uid = ?", (uid,))
+        return await self._details(rows[0]) if rows else None
+
+    async def last_run(self, chat: str) -> RunDetails | None:
+        """Return the last run of a chat; None without one."""
+        sql = f"{_RUN} WHERE r.chat = ? ORDER BY r.began_at DESC, r.uid DESC LIMIT 1"
+        rows = await self._database.read(sql, (chat,))
+        return await self._details(rows[0]) if rows else None
+
+    async def _details(self, row: Sequence[Any]) -> RunDetails:
+        uid = row[0]
+        steps = await self._database.read(
+            "SELECT number, kind, name, content, tokens_in, tokens_out, ms, at"
+            " FROM _bbops_run_steps WHERE run = ? ORDER BY number", (uid,),
+        )  # fmt: skip
+        waiting = await self._database.read(
+            f"{_APPROVAL} WHERE run = ? AND state = 'waiting' ORDER BY asked_at, id", (uid,)
+        )
+        names = ("number", "kind", "name", "content", "tokens_in", "tokens_out", "ms", "at")
+        found = [dict(zip(names, step, strict=True)) for step in steps]
+        for step in found:
+            step["content"] = _decode(step["content"])
+        answer = None if row[12] is None else _decode(row[12])
+        return RunDetails(_summary(row), answer, found, [_approval(call).told for call in waiting])
+
+    async def messages(self, chat: str) -> list[dict[str, Any]]:
+        """Return role, text and time of the messages of a chat, oldest first."""
+        rows = await self._database.read(_MESSAGES, (chat,))
+        found = [
+            {
+                "role": "user" if kind == "message" else "agent",
+                "text": _decode(content)["text"], "at": at,
+            } for kind, content, at in rows
+        ]  # fmt: skip
+        return [message for message in found if message["text"]]
+
+    async def has_chat(self, chat: str, agent: str, owner: str) -> bool:
+        """Return whether a user has a chat with an agent."""
+        rows = await self._database.read(
+            "SELECT 1 FROM _bbops_chats WHERE id = ? AND agent = ? AND owner = ?",
+            (chat, agent, owner),
+        )
+        return bool(rows)
+
+    async def approvals(self, limit: int, agent: str = "") -> list[Approval]:
+        """Return the calls that wait for a person, oldest first."""
+        also = "AND agent = ?" if agent else ""
+        where = f"WHERE state = 'waiting' AND{_IS_UNDER_WAY} {also}"
+        sql = f"{_APPROVAL} {where} ORDER BY asked_at, id LIMIT ?"
+        rows = await self._database.read(sql, (*([agent] if agent else ()), limit))
+        return [_approval(row) for row in rows]
+
+    async def approvals_of(self, run: str) -> list[Approval]:
+        """Return the calls of a run that need or needed an approval, oldest first."""
+        rows = await self._database.read(f"{_APPROVAL} WHERE run = ? ORDER BY asked_at, id", (run,))
+        return [_approval(row) for row in rows]
+
+    async def usage(self, since: int) -> list[Sequence[Any]]:
+        """Return agent, runs, failed runs, tokens in and out, and millionths of money.
+
+        Args:
+            since: the begin of the oldest run that counts, in milliseconds since 1970.
+        """
+        return list(await self._database.read(_USAGE, (since,)))
+
+    async def find_approval(self, id: str) -> Approval | None:  # noqa: A002 - its name everywhere
+        """Return a call that a person decides about; None if it does not exist."""
+        rows = await self._database.read(f"{_APPROVAL} WHERE id = ?", (id,))
+        return _approval(rows[0]) if rows else None
+
+    async def decide(self, id: str, *, is_approved: bool, by: str, at: int) -> bool:  # noqa: A002 - as above
+        """Approve or reject a call; return False if it does not wait any longer.
+
+        Args:
+            id: the call.
+            is_approved: whether it is done.
+            by: the person.
+            at: the time in milliseconds since 1970.
+        """
+        state = "approved" if is_approved else "rejected"
+        payload = msgspec.json.encode({"id": id, "approved": is_approved}).decode()
+        async with self._database.transaction() as inner:
+            if not await inner.write(_DECIDE, (state, by, at, id, at)):
+                return False
+            await inner.write(EMIT, (DECISION, id, payload, at, "", 0))
+        return True
+
+    async def sweep(self, now: int, oldest: int) -> None:
+        """Delete chats that are over, and runs that began before `oldest` outside of kept chats."""
+        first, *others = SWEEP
+        await self._database.write_all([(first, (now,)), *((sql, (oldest,)) for sql in others)])
+
+
+def _summary(row: Sequence[Any]) -> RunSummary:
+    return RunSummary(*row[:12])
+
+
+def _approval(row: Sequence[Any]) -> Approval:
+    values = [*row]
+    values[6] = _decode(values[6])
+    return Approval(*values)

@@ -1,0 +1,401 @@
+"""Runs of agents: tools, approvals, memory, limits, and a death behind each of their commits."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bbops.base.host import HttpRequest, HttpResponse
+from bbops.compiler.compile.release import build
+from bbops.compiler.compile.row_events import find_row_events
+from bbops.compiler.testing.host import FakeHttp, KeptLog, fake_host
+from bbops.database.migrate.migrate import apply
+from bbops.database.migrate.opened import write_tables
+from bbops.database.postgres.driver import Postgres
+from bbops.database.postgres.work import PostgresWork
+from bbops.database.schema.place import Place
+from bbops.database.sqlite.driver import Sqlite
+from bbops.database.sqlite.work import SqliteWork
+from bbops.runtime.agents.control import AgentControl, RunDetails
+from bbops.runtime.linking.release import link
+from bbops.runtime.linking.work import Work, link_work
+from bbops.runtime.values.failures import Failure
+from bbops.runtime.work.run_record import RunRecord
+from bbops.runtime.work.sql_engine import SqlEngine
+from bbops.runtime.work.statements import emit
+from bbops.runtime.work.values import AsleepError, LaterError
+from bbops.runtime.work.webhooks import message_event
+from bbops.source.tree import MemoryTree
+from tests.support.mortal import KilledError, Mortal
+from tests.support.work_bench import place
+
+__all__ = ["place"]
+
+PROJECT = """
+bbops: 1
+name: help
+env:
+  AI_KEY: { secret: true }
+"""
+NOTES = """
+columns:
+  id: { type: integer, primaryKey: true, auto: increment }
+  text: { type: string, maxLength: 200 }
+  pin: { type: string, private: true, default: none }
+"""
+ADD = """
+description: Adds a note.
+input: { text: { type: string, maxLength: 200 } }
+steps:
+  - insert: { table: notes, data: { text: "${ input.text }" } }
+    as: note
+  - return:
+      value: { id: "${ vars.note.id }" }
+"""
+FAIL = """
+description: Fails.
+steps:
+  - throw: { status: 404, message: there is no such thing }
+"""
+AGENT = """
+model: { addon: aiModel, name: large, prices: { input: 1, output: 2 } }
+instructions: Keep the notes.
+tools:
+  - fail
+  - { function: add, approval: APPROVAL }
+runsOn:
+  event: note.wanted
+  schedule: 0 8 * * 1
+limits: { maxSteps: 4, tokens: 1000 }
+"""
+HEAR = "event: bbops.agent-finished\nfunction: fail\n"
+BOARD = """
+topic: board
+authentication: None
+subscribe: true
+events:
+  asked: { text: string }
+  told: { text: string }
+"""
+FILES = {
+    "triggers/finished.yaml": HEAR, "realtime/board.yaml": BOARD,
+    "project.yaml": PROJECT, "tables/notes.yaml": NOTES, "functions/add.yaml": ADD,
+    "functions/fail.yaml": FAIL,
+    "addons/aiModel.yaml": "enabled: true\nconfig: { apiKey: '${ env.AI_KEY }' }\n",
+}  # fmt: skip
+
+
+def call(tool: str, **arguments: Any) -> dict[str, Any]:
+    return {"name": tool, "arguments": json.dumps(arguments)}
+
+
+class Vendor(FakeHttp):
+    """A vendor whose answers follow a script: a text, or calls of tools."""
+
+    def __init__(self, script: Sequence[Any]) -> None:
+        super().__init__()
+        self.script = script
+
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        self.sent.append(request)
+        asked = json.loads(request.body)["messages"]
+        number = sum(message["role"] == "assistant" for message in asked)
+        message: dict[str, Any] = {"role": "assistant", "content": None}
+        told = self.script[number]
+        if isinstance(told, str):
+            message["content"] = told
+        else:
+            message["tool_calls"] = [
+                {"id": f"call_{number}_{at}", "type": "function", "function": call}
+                for at, call in enumerate(told)
+            ]
+        usage = {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110}
+        choices = [{"index": 0, "message": message, "finish_reason": "stop"}]
+        answer = {
+            "id": "c", "model": "large", "created": 1, "choices": choices, "usage": usage,
+        }  # fmt: skip
+        kind = {"content-type": "application/json"}
+        return HttpResponse(200, kind, json.dumps(answer).encode())
+
+
+class Desk:
+    """A project with an agent, its vendor, and one worker after the other."""
+
+    def __init__(self, database: Any, script: Sequence[Any], agent: str) -> None:
+        self.database, self.vendor = database, Vendor(script)
+        self.random, self.log = fake_host(database).random, KeptLog()
+        self.dialect: Any = SqliteWork() if isinstance(database, Sqlite) else PostgresWork()
+        engine = "sqlite" if isinstance(database, Sqlite) else "postgres"
+        built = build(MemoryTree({**FILES, "agents/keeper.yaml": agent}), database=engine)
+        assert built.project is not None, [str(problem) for problem in built.diagnostics]
+        self.artifact = built.artifact
+        self.control = AgentControl(database)
+
+    def work(self, door: Any) -> Work:
+        host = fake_host(door, http=self.vendor)
+        host = replace(host, random=self.random, log=self.log)
+        release = link(self.artifact, name="a", host=host, env={"AI_KEY": "k" * 40})
+        return link_work(self.artifact, release)
+
+    async def attempt(self, name: str, commits: int = 0) -> str:
+        """Run the job once by a new worker; return how it ended."""
+        door = Mortal(self.database, 0)
+        engine = SqlEngine(door, self.dialect, name)  # type: ignore[arg-type]
+        work = self.work(door)
+        await engine.pump(work.plan.route)
+        await engine.reclaim()
+        (claim,) = await engine.claim(1)
+        door.left = commits
+        record = RunRecord(engine, claim, await engine.steps(claim))
+        try:
+            await work.plan.run(record)
+        except KilledError:
+            return "killed"
+        except AsleepError as asleep:
+            await record.sleep(asleep.waits)
+            return "waiting"
+        finally:
+            door.left = 0
+        assert await engine.end(claim)
+        return "done"
+
+    async def notes(self) -> list[str]:
+        return [text for (text,) in await self.database.read("SELECT text FROM notes ORDER BY id")]
+
+    async def only_run(self) -> RunDetails:
+        (run,) = await self.control.runs(10)
+        details = await self.control.show(run.uid)
+        assert details is not None
+        return details
+
+
+def on_desk(
+    place: Place, script: Sequence[Any], do: Callable[[Desk], Any], agent: str = AGENT,
+    approval: str = "false",
+) -> Any:  # fmt: skip
+    async def main() -> Any:
+        text = agent.replace("APPROVAL", approval)
+        engine = "sqlite" if isinstance(place, Path) else "postgres"
+        tree = MemoryTree({**FILES, "agents/keeper.yaml": text})
+        built = build(tree, database=engine)  # type: ignore[arg-type]
+        assert built.project is not None, [str(problem) for problem in built.diagnostics]
+        tables = {name: table.model for name, table in built.project.tables.items()}
+        found = find_row_events(built.project)
+        apply(place, tables)
+        with write_tables(place) as opened:
+            opened.transact(lambda: opened.live.report_changes(found))
+        database: Any
+        if isinstance(place, Path):
+            database = await Sqlite.open(place)
+        else:
+            database = await Postgres.open(place)
+        try:
+            if "note.wanted" in text:
+                await database.write_all([emit("note.wanted", '{"topic":"tea"}', 0)])
+            return await do(Desk(database, script, text))
+        finally:
+            await database.close()
+
+    return asyncio.run(main())
+
+
+TWO_NOTES = [
+    [call("add", text="one")], [call("fail"), call("add", text="two")], "Both are there.",
+]  # fmt: skip
+
+
+def test_a_run_does_what_the_model_asks_for_and_keeps_each_step(place: Place) -> None:
+    async def do(desk: Desk) -> None:
+        assert await desk.attempt("one") == "done"
+        assert await desk.notes() == ["one", "two"]
+        run = await desk.only_run()
+        assert (run.run.state, run.run.start, run.answer) == ("done", "event", "Both are there.")
+        assert (run.run.tokens_in, run.run.tokens_out, run.run.micro_money) == (300, 30, 360)
+        kinds = [(step["kind"], step["name"]) for step in run.steps]
+        assert kinds == [
+            ("message", ""), ("model", ""), ("tool", "add"), ("model", ""), ("tool", "fail"),
+            ("tool", "add"), ("model", ""),
+        ]  # fmt: skip
+        failed = run.steps[4]["content"]
+        assert failed["isError"]
+        assert "there is no such thing" in failed["result"]
+        first = json.loads(desk.vendor.sent[0].body)
+        assert '"topic":"tea"' in first["messages"][1]["content"]
+        assert "tea" not in first["messages"][0]["content"]
+
+    on_desk(place, TWO_NOTES, do)
+
+
+def test_a_run_that_dies_behind_any_commit_ends_with_the_same_rows(place: Place) -> None:
+    async def do(desk: Desk) -> int:
+        deaths = 0
+        while await desk.attempt(f"w{deaths}", 1) == "killed":
+            deaths += 1
+        assert await desk.notes() == ["one", "two"]
+        run = await desk.only_run()
+        assert (run.run.state, run.answer, len(run.steps)) == ("done", "Both are there.", 7)
+        return deaths
+
+    assert on_desk(place, TWO_NOTES, do) >= 8
+
+
+@pytest.mark.parametrize("is_approved", [True, False])
+def test_a_call_that_needs_approval_waits_for_a_person(place: Place, is_approved: bool) -> None:
+    script = [[call("add", text="one")], "Done."]
+
+    async def do(desk: Desk) -> None:
+        assert await desk.attempt("one") == "waiting"
+        assert await desk.notes() == []
+        assert (await desk.only_run()).run.state == "waiting"
+        (approval,) = await desk.control.approvals(10)
+        assert (approval.tool, approval.arguments) == ("add", {"text": "one"})
+        at = approval.asked_at + 1
+        assert await desk.control.decide(approval.id, is_approved=is_approved, by="ann", at=at)
+        assert not await desk.control.decide(approval.id, is_approved=True, by="bob", at=at)
+        assert await desk.attempt("two") == "done"
+        assert await desk.notes() == (["one"] if is_approved else [])
+        run = await desk.only_run()
+        assert run.run.state == "done"
+        told = run.steps[2]["content"]
+        assert told["isError"] is not is_approved
+        assert len(desk.vendor.sent) == 2
+
+    on_desk(place, script, do, approval="args.text == 'one'")
+
+
+# ---- limits and mistakes
+async def failure_of(desk: Desk) -> str:
+    with pytest.raises(Failure) as failed:
+        await desk.attempt("one")
+    run = await desk.only_run()
+    assert run.run.state == "failed"
+    return f"{failed.value.code}: {run.run.error}"
+
+
+@pytest.mark.parametrize(("script", "said"), [
+    ([[call("add", text=str(at))] for at in range(4)], "no answer after 4 steps"),
+    ([[call("add")], [call("add", text=7)], [call("gone")], "?"], "more than 2 mistakes"),
+    ([[call("add", text="one")] * 2] * 5, "no answer after 4 steps"),
+])  # fmt: skip
+def test_a_run_ends_at_its_limits(place: Place, script: Sequence[Any], said: str) -> None:
+    async def do(desk: Desk) -> None:
+        told = await failure_of(desk)
+        assert told.startswith("agentLimit: ")
+        assert said in told
+
+    on_desk(place, script, do)
+
+
+def test_a_run_ends_when_it_has_used_its_tokens(place: Place) -> None:
+    async def do(desk: Desk) -> None:
+        assert "it has used 110 tokens, at most 100 are allowed" in await failure_of(desk)
+        assert await desk.notes() == ["one"]
+
+    agent = AGENT.replace("tokens: 1000", "tokens: 100")
+    on_desk(place, TWO_NOTES, do, agent)
+
+
+def test_a_run_ends_when_it_has_cost_its_money(place: Place) -> None:
+    async def do(desk: Desk) -> None:
+        assert "it has cost 0.00012, at most 0.0001 is allowed" in await failure_of(desk)
+
+    agent = AGENT.replace("tokens: 1000", "money: 0.0001")
+    on_desk(place, TWO_NOTES, do, agent)
+
+
+def test_the_model_is_told_of_a_mistake_and_can_mend_it(place: Place) -> None:
+    script = [[call("add", texts="one")], [call("add", text="one")], "Done."]
+
+    async def do(desk: Desk) -> None:
+        assert await desk.attempt("one") == "done"
+        assert await desk.notes() == ["one"]
+        (told,) = [step for step in (await desk.only_run()).steps if step["content"].get("isError")]
+        assert "'texts' is no argument of this tool" in told["content"]["result"]
+
+    on_desk(place, script, do)
+
+
+def test_what_a_run_does_beyond_its_concurrency_waits(place: Place) -> None:
+    async def do(desk: Desk) -> None:
+        await desk.database.write_all([emit("note.wanted", "{}", 0)])
+        work = desk.work(desk.database)
+        engine = SqlEngine(desk.database, desk.dialect, "one")
+        await engine.pump(work.plan.route)
+        first, second = await engine.claim(2)
+        with pytest.raises(LaterError):
+            await work.plan.run(RunRecord(engine, second, {}))
+        await work.plan.run(RunRecord(engine, first, {}))
+        assert await desk.notes() == ["one", "two"]
+
+    agent = AGENT.replace("tokens: 1000", "concurrency: 1")
+    on_desk(place, TWO_NOTES, do, agent)
+
+
+# ---- starts
+def starts(key: str) -> str:
+    return AGENT.partition("runsOn:")[0] + f"runsOn:\n  {key}\n"
+
+
+def first_message(desk: Desk) -> str:
+    asked = json.loads(desk.vendor.sent[0].body)["messages"]
+    return str(next(message["content"] for message in asked if message["role"] == "user"))
+
+
+def test_a_changed_row_starts_a_run_which_does_not_see_private_columns(place: Place) -> None:
+    async def do(desk: Desk) -> None:
+        await desk.database.change("INSERT INTO notes (text, pin) VALUES ('tea', 'p1234')")
+        await desk.database.change("INSERT INTO notes (text, pin) VALUES ('ale', 'p1234')")
+        assert await desk.attempt("one") == "done"
+        assert '"newRow":{"id":1,"text":"tea"}' in first_message(desk)
+        assert "p1234" not in str([request.body for request in desk.vendor.sent])
+        assert await desk.database.read("SELECT 1 FROM _bbops_jobs") == []
+
+    key = "database: { table: notes, operation: insert, where: newRow.text == 'tea' }"
+    on_desk(place, ["Seen."], do, starts(key))
+
+
+def test_a_schedule_starts_a_run_with_its_time(place: Place) -> None:
+    async def do(desk: Desk) -> None:
+        work = desk.work(desk.database)
+        engine = SqlEngine(desk.database, desk.dialect, "one")
+        await engine.set_ticks(work.tasks.first(0))
+        assert await engine.tick(work.plan.due)
+        assert await desk.attempt("one") == "done"
+        assert '"start":"schedule"' in first_message(desk)
+        assert '"time":"2026-' in first_message(desk)
+
+    on_desk(place, ["Good morning."], do, starts("schedule: 0 8 * * *"))
+
+
+def test_a_message_of_a_topic_starts_a_run(place: Place) -> None:
+    async def do(desk: Desk) -> None:
+        await desk.database.write_all([
+            emit(message_event("board", "asked"), '{"text":"tea?"}', 0),
+            emit(message_event("board", "told"), '{"text":"ale"}', 0),
+        ])  # fmt: skip
+        assert await desk.attempt("one") == "done"
+        assert '"name":"asked","payload":{"text":"tea?"}' in first_message(desk)
+        assert await desk.database.read("SELECT 1 FROM _bbops_jobs") == []
+
+    key = "realtime: { topic: board, event: asked, where: event.payload.text == 'tea?' }"
+    on_desk(place, ["Heard."], do, starts(key))
+
+
+# ---- events of runs
+def test_the_events_of_runs_reach_triggers_that_wait_for_them(place: Place) -> None:
+    async def do(desk: Desk) -> None:
+        assert await desk.attempt("one") == "done"
+        rows = await desk.database.read(
+            "SELECT name, payload FROM _bbops_outbox WHERE name LIKE 'bbops.agent-%'"
+        )
+        ((name, payload),) = rows
+        assert name == "bbops.agent-finished"
+        assert json.loads(payload)["agent"] == "keeper"
+
+    on_desk(place, ["Done."], do)

@@ -1,0 +1,85 @@
+"""Runs of agents on a real server, as its operators see them, and decisions about their calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.support.helpdesk import Helpdesk, helpdesk, talk
+from tests.support.models import Call, Say
+from tests.support.patience import wait_for
+from tests.support.served import Served
+
+__all__ = ["helpdesk"]
+pytestmark = pytest.mark.long
+
+ADD_TEA = [Call("notes__add", {"text": "tea"}), Say("It is there.")]
+API = "/api/projects/desk/agents"
+
+
+def get(served: Served, path: str) -> Any:
+    reply = served.control.get(f"{API}/{path}")
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+def decide(served: Served, call: str, *, approve: bool) -> Any:
+    reply = served.control.post(f"{API}/calls/decide", json={"call": call, "approve": approve})
+    assert reply.status_code == 200, reply.text
+    return reply.json()
+
+
+@pytest.mark.parametrize("approve", [True, False])
+def test_call_waits_until_a_member_decides(helpdesk: Helpdesk, approve: bool) -> None:
+    served = helpdesk(ADD_TEA)
+    chat = talk(served, "Add a note about tea.")
+    assert chat["answer"] is None
+    (call,) = get(served, "calls")
+    assert (call["agent"], call["tool"], call["arguments"]) == (
+        "helpdesk", "notes/add", {"text": "tea"}
+    )  # fmt: skip
+    (run,) = get(served, "runs?agent=helpdesk")
+    assert (run["state"], run["start"], run["chat"]) == ("waiting", "chat", chat["chat"])
+    assert served.api.get("/notes").json() == []
+
+    decided = decide(served, call["id"], approve=approve)
+    state = "approved" if approve else "rejected"
+    assert (decided["is_changed"], decided["call"]["state"]) == (True, state)
+    assert decide(served, call["id"], approve=not approve)["is_changed"] is False
+    wait_for(lambda: get(served, "runs")[0]["state"] == "done")
+    assert [note["text"] for note in served.api.get("/notes").json()] == ["tea"] * approve
+    assert get(served, "calls") == []
+
+    story = get(served, f"runs/story?run={run['name']}")
+    assert story["answer"] == "It is there."
+    kinds = [step["kind"] for step in story["steps"]]
+    assert kinds == ["message", "model", "tool", "model"]
+    assert story["steps"][2]["is_error"] is not approve
+    assert story["calls"][0]["decided_by"] == "this machine's user"
+    assert story["run"]["money"] > 0
+    (usage,) = get(served, "usage")
+    assert (usage["agent"], usage["runs"], usage["failed"]) == ("helpdesk", 1, 0)
+    assert usage["tokens_in"] == story["run"]["tokens_in"] > 0
+
+
+def test_unknown_run_and_unknown_call_are_refused_with_a_hint(helpdesk: Helpdesk) -> None:
+    served = helpdesk([])
+    reply = served.control.get(f"{API}/runs/story?run=nothing")
+    assert reply.status_code == 409, reply.text
+    assert "there is no run 'nothing'" in reply.text
+    assert "bbops agents traces" in reply.text
+    reply = served.control.post(f"{API}/calls/decide", json={"call": "nothing", "approve": True})
+    assert reply.status_code == 409, reply.text
+    assert "there is no call 'nothing'" in reply.text
+
+
+def test_call_of_a_cancelled_run_waits_no_longer(helpdesk: Helpdesk) -> None:
+    served = helpdesk(ADD_TEA)
+    talk(served, "Add a note about tea.")
+    (call,) = get(served, "calls")
+    assert served.bbops("jobs", "cancel", call["run"]).returncode == 0
+    assert get(served, "calls") == []
+    assert decide(served, call["id"], approve=True)["is_changed"] is False
+    (run,) = get(served, "runs")
+    assert run["state"] == "failed"
