@@ -27,12 +27,6 @@ CREATE = "functions/notes/create.yaml"
 ENDPOINT = "endpoints/notes/list.yaml"
 
 
-def text_at(text: str, place: lsp.Range) -> str:
-    """Return the text at a range of one line."""
-    line = text.splitlines()[place.start.line]
-    return line[place.start.character : place.end.character]
-
-
 class Client:
     """An editor: opens files of one folder, and keeps what it is told of them."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from lsprotocol import types as lsp
 
-from tests.lsp.editing import ENDPOINT, LIST, LOGIN, NOTES, Client, edit, text_at, typed
+from tests.lsp.editing import ENDPOINT, LIST, LOGIN, NOTES, Client, edit, typed
 
 DEFINITIONS = [
     (LOGIN, "${ vars.us¦er.id }", LOGIN, "user"),
@@ -21,6 +21,11 @@ DEFINITIONS = [
     (NOTES, "users.i¦d", "tables/users.yaml", "id"),
     ("project.yaml", "env.JWT_¦SECRET", "project.yaml", "JWT_SECRET"),
 ]
+
+
+def text_at(text: str, place: lsp.Range) -> str:
+    line = text.splitlines()[place.start.line]
+    return line[place.start.character : place.end.character]
 
 
 @pytest.mark.long
