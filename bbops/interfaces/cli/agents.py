@@ -131,7 +131,7 @@ def talk(agent: str, message: str, chat: str, token: str, target: ProjectTarget)
     """Send MESSAGE to AGENT, and print its answer as it comes.
 
     Without MESSAGE, each line that you type is one, until Ctrl-D; a pipe is read as one message.
-    Questions about calls appear on a terminal only. Elsewhere, a waiting call makes the exit code 1.
+    Questions about calls appear on a terminal only; elsewhere, a call that waits gives exit code 1.
     """
     is_terminal = sys.stdin.isatty()
     with _open_talk(agent, token, target, asks=is_terminal and not target.as_json) as talking:
