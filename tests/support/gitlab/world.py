@@ -91,7 +91,7 @@ class GitLabWorld(GitHubWorld):
         return found
 
     def run_job(self, commit: str, name: str, state: str, who: str = "ada") -> Status:
-        """Run a job of a commit's pipeline; `trigger …` is one that starts another pipeline."""
+        """Run a job of a commit's pipeline; a job `trigger …` starts another pipeline."""
         job = Status(self.new_id(), commit, name, state, who)
         known = (self.jobs[each.id] for each in self.list_jobs(commit))
         self.jobs[job.id] = next(known, 0) or self.new_id()
