@@ -121,7 +121,7 @@ def test_receiver_gets_its_events_or_a_reason(
             await shop.work_off()
         assert shop.asked == asked * 2
         listed = await shop.sent.receivers(10, disabled=False)
-        assert [one.problem for name, one in listed if name == "customers"] == [problem]
+        assert [each.problem for name, each in listed if name == "customers"] == [problem]
         line = f"receiver '1' of webhook 'customers' misses events: {problem}"
         assert shop.said == ([line] if problem else [])  # once for two events
 

@@ -142,7 +142,7 @@ class Terminal:
             say(f"         hint: {printable(event.hint)}")
 
     def describe_outcome(self, event: Stalled) -> str:
-        """Return what happens to requests meanwhile."""
+        """Return the consequence of a refusal for requests."""
         if self.mode == "dev":
             return "routes answer 503 until this is fixed"
         after = "the last live release keeps serving" if event.serving else "nothing is live yet"
