@@ -12,6 +12,7 @@ from bbops.base.host import Database
 from bbops.runtime.agents.tables import SWEEP
 from bbops.runtime.agents.values import DECISION
 from bbops.runtime.work.statements import EMIT
+from bbops.runtime.work.values import format_time
 
 _decode = msgspec.json.Decoder().decode
 
@@ -129,7 +130,7 @@ class CallApproval:
         """The fields that the chat's user sees."""
         return {
             "id": self.id, "tool": self.tool, "arguments": self.arguments,
-            "expiresAt": self.expires_at,
+            "expiresAt": format_time(self.expires_at),
         }  # fmt: skip
 
 
@@ -181,7 +182,7 @@ class AgentControl:
         found = [
             {
                 "role": "user" if kind == "message" else "agent",
-                "text": _decode(content)["text"], "at": at,
+                "text": _decode(content)["text"], "at": format_time(at),
             } for kind, content, at in rows
         ]  # fmt: skip
         return [message for message in found if message["text"]]
