@@ -43,15 +43,17 @@ class DeliveryStory(msgspec.Struct, frozen=True):
 
 
 class JsonReceiver(msgspec.Struct, frozen=True):
-    """Who is told: `disabled_at` is empty while nothing is wrong.
+    """A receiver of a webhook; `disabled_at` is empty if it is enabled.
 
     `url` is shown without its path, which may hold a secret; empty where only a variable has it.
+    `problem` says why it misses events, for its column `events`; empty if the column is valid.
     """
 
     webhook: str
     receiver: str
     url: str
     disabled_at: str
+    problem: str = ""
 
 
 class StartedJob(msgspec.Struct, frozen=True):

@@ -212,6 +212,7 @@ class PullStatus(msgspec.Struct, frozen=True):
         is_ok: whether both are a success.
         preview: the address of its draft; empty without one.
         waits: why its head is not checked yet; empty unless it was postponed.
+        reason: the first line of why it cannot go live; empty if it can, or is not known.
     """
 
     number: int
@@ -228,6 +229,7 @@ class PullStatus(msgspec.Struct, frozen=True):
     is_ok: bool
     preview: str
     waits: str = ""
+    reason: str = ""
 
 
 class ForgeStatus(msgspec.Struct, frozen=True):

@@ -88,6 +88,20 @@ def test_an_unknown_forge_is_an_error_that_names_the_known_ones(tmp_path: Path) 
     assert not (tmp_path / "new").exists()
 
 
+@pytest.mark.parametrize(("forge", "name"), [("gitea", "Gitea"), ("forgejo", "Forgejo")])
+def test_forges_that_run_the_files_of_github_name_its_value(
+    tmp_path: Path, forge: str, name: str
+) -> None:
+    result = run("init", tmp_path / "new", "--forge", forge)
+    assert result.exit_code == 2
+    assert result.stderr == (
+        f"error: '{forge}' is not a value of '--forge': it runs the workflow of 'github'\n"
+        f"    hint: '--forge github'; docs/ci.md says how {name} publishes\n"
+    )
+    assert not (tmp_path / "new").exists()
+    assert "'github' for Gitea and Forgejo" in " ".join(run("init", "--help").stdout.split())
+
+
 @pytest.mark.parametrize("forge", ["github", "gitlab"])
 def test_the_ci_of_a_new_project_installs_this_version(tmp_path: Path, forge: str) -> None:
     run("init", tmp_path / "new", "--forge", forge)

@@ -98,6 +98,27 @@ def test_the_reason_of_a_404_about_a_known_project_is_shown(control: Start) -> N
     assert done.stderr == f"error: the server at '{url}' refused: it has no forge\n"
 
 
+PULL = {
+    "number": 7, "title": "Lower the price", "author": "ada", "branch": "prices", "head": "4" * 40,
+    "url": "https://forge.example/7", "is_fork": False, "is_draft": False, "runs": True,
+    "check": "1 error, tests not run", "plan": "", "is_ok": False, "preview": "",
+    "reason": "1 error, tests not run: a.yaml:3: there is no table 'nots'\x1b[2J",
+}  # fmt: skip
+
+
+def test_failed_pull_request_is_listed_with_its_reason(control: Start) -> None:
+    forge = {"repository": "acme/shop", "problem": "", "pulls": [PULL]}
+    url = control({**answers_of(READY), "GET /api/projects/shop/pulls": (200, forge)})
+    words = ["pulls", "list", "--server", url]
+    done = CliRunner().invoke(RootGroup("bbops"), words)
+    assert done.stdout == (
+        "#7  failed  444444444444  Lower the price\n"
+        "    1 error, tests not run: a.yaml:3: there is no table 'nots'\\x1b[2J\n"
+    )
+    found = json.loads(CliRunner().invoke(RootGroup("bbops"), [*words, "--json"]).stdout)
+    assert found[0]["reason"] == PULL["reason"]
+
+
 def test_no_server_is_an_error_with_the_cure() -> None:
     with socket.socket() as taken:  # bound, not listening: nobody else can take the port
         taken.bind(("127.0.0.1", 0))

@@ -7,11 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from bbops.source.git import store
 from bbops_server.control_plane.sign_in.local import write_local_key
 from bbops_server.process.host.secrets import Secrets
+from bbops_server.publish.sources.record import LiveRecord
 from tests.support.served import environment, git, make_project
 
 URL = "http://127.0.0.1:8001"
@@ -132,6 +134,55 @@ def test_a_new_project_keeps_values_for_its_first_server(tmp_path: Path) -> None
     folder = project(tmp_path / "shop")
     assert run(folder, "KEY", "x").stdout == "KEY is set for 'bbops serve' in this folder\n"
     assert (folder / ".bbops/.gitignore").read_text() == "*\n"
+
+
+def publish(state: Path, *declared: str) -> None:
+    """Leave the record of a live release that declares some variables."""
+    state.mkdir(parents=True, exist_ok=True)
+    env = {name: {"secret": True} for name in declared}
+    live = LiveRecord(revision="git:main:1111", digest="1", artifact="1", env=env)
+    (state / "publication.json").write_bytes(msgspec.json.encode(live))
+
+
+UNDECLARED = "project.yaml of the live release does not declare 'GREETNG'"
+
+
+@pytest.mark.parametrize(
+    ("declared", "more"),
+    [(("GREETING", "KEY"), " (did you mean 'GREETING'?)"), (("KEY",), ""), ((), "")],
+)
+@pytest.mark.parametrize("words", [(), ("--drafts",)])
+def test_undeclared_variable_is_kept_with_a_warning(
+    tmp_path: Path, declared: tuple[str, ...], more: str, words: tuple[str, ...]
+) -> None:
+    folder = project(tmp_path / "shop")
+    publish(folder / ".bbops/state", *declared)
+    done = run(folder, "GREETNG", "x", *words)
+    warning = f"{UNDECLARED}{more}"
+    assert (done.returncode, done.stderr) == (0, f"warning: {warning}; it is kept\n")
+    assert names(folder, *words) == ["GREETNG"]
+    assert json.loads(run(folder, "GREETNG", "x", "--json").stdout)["warnings"] == [warning]
+
+
+def test_variable_of_the_project_in_the_folder_has_no_warning(tmp_path: Path) -> None:
+    folder = project(tmp_path / "shop")
+    publish(folder / ".bbops/state", "KEY")
+    (folder / "project.yaml").write_text("bbops: 1\nname: shop\nenv: { GREETNG: {} }\n")
+    assert run(folder, "GREETNG", "x").stderr == ""
+
+
+def test_undeclared_variable_of_a_named_project_has_a_warning(tmp_path: Path) -> None:
+    state = tmp_path / ".bbops/state"
+    publish(state / "projects/shop", "GREETING")
+    publish(state / "projects/desk", "GREETNG")
+    assert UNDECLARED in run(tmp_path, "GREETNG", "x", "--project", "shop").stderr
+    assert run(tmp_path, "GREETNG", "x", "--project", "desk").stderr == ""
+
+
+def test_variable_of_the_server_has_no_warning(tmp_path: Path) -> None:
+    folder = project(tmp_path / "shop")
+    publish(folder / ".bbops/state", "KEY")
+    assert run(folder, "GREETNG", "x", "--of-server").stderr == ""
 
 
 def test_a_removed_value_is_gone(tmp_path: Path) -> None:

@@ -52,6 +52,12 @@ def test_pages_show_live_and_drafts_without_scripts(
     assert "style=" not in page.text
 
 
+def test_webhooks_name_the_problem_of_a_receiver(roles: Tried) -> None:
+    page = roles.as_person("developer@example.com").get("/projects/small/webhooks").text
+    assert "misses events" in page
+    assert "&#39;events&#39; needs a list of names" in page
+
+
 def test_side_bar_has_the_pages_that_the_role_may_read(roles: Tried) -> None:
     def titles(role: Role) -> set[str]:
         page = roles.as_person(f"{role}@example.com").get("/projects/small").text

@@ -1,4 +1,4 @@
-"""At the server: what a version does not run is refused where it is new, and kept where it was."""
+"""At the server: YAML that nothing runs is refused if it is new, and kept if it was there."""
 
 from __future__ import annotations
 
@@ -18,16 +18,9 @@ from tests.support.small_project import hello
 pytestmark = pytest.mark.long
 
 __all__ = ["world"]
-TEXT = """
-description: Answers.
-model: { addon: aiModel, name: gpt-large }
-instructions: Answer questions.
-tools: [hello]
-runsOn:
-  chat: { authentication: None }
-""".lstrip()
-WITHOUT = {"agents/helper.yaml": TEXT}
-TOLD = "agents/helper.yaml:1:1: error: this version does not run agents yet"
+TEXT = "title: Sales\nfunction: hello\n"
+WITHOUT = {"reports/sales.yaml": TEXT}
+TOLD = "reports/sales.yaml:1:1: error: "
 
 
 def test_a_push_that_adds_it_is_refused_with_its_line(world: World) -> None:
@@ -46,7 +39,7 @@ def test_a_draft_is_taken_and_told_and_its_proposal_cannot_be_merged(world: Worl
     assert TOLD in done.text
     number, owner = propose(clone, "later"), Asking(world, "owner")
     judged = owner.get(number)
-    assert "not-supported" in {one["code"] for one in judged["diagnostics"]}
+    assert CODE in {one["code"] for one in judged["diagnostics"]}
     assert owner.merge(number).status_code == 409
 
 
@@ -76,15 +69,15 @@ def test_a_project_that_had_it_before_an_upgrade_publishes_on(shop: Path, tmp_pa
         assert told["release"] == kept[:12]
         severities = {one["severity"] for one in told["warnings"] if one["code"] == CODE}
         assert severities == {"warning"}
-        pushed(work, shop, hello(3) | {"agents/helper.yaml": TEXT.replace("Answers", "Talks")})
+        pushed(work, shop, hello(3) | {"charts/sales.yaml": TEXT})
         stalled = served.stalled()
-        assert (stalled["reason"], "does not run agents yet" in stalled["message"]) == (
+        assert (stalled["reason"], "charts" in stalled["message"]) == (
             "ProjectInvalid", True,
         )  # fmt: skip
         assert served.api.get("/hello").json()["version"] == 2
 
 
-CODE = "not-supported"
+CODE = "unknown-folder"
 
 
 def pushed(work: Path, bare: Path, changes: dict[str, str]) -> str:

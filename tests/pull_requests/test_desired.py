@@ -49,6 +49,23 @@ def test_an_error_fails_the_check_at_its_file_and_line() -> None:
     assert wanted.preview is None
 
 
+@pytest.mark.parametrize(
+    ("effect", "reason"),
+    [
+        (PullEffect(HEAD, diagnostics=(ERROR,)),
+         "1 error, tests not run: endpoints/notes/list.yaml:3: there is no table 'nots'"),
+        (PullEffect(HEAD, tests=FAILED), FAILED.summary),
+        (PullEffect(HEAD, tests=PASSED, refused=("no value for KEY",)),
+         "nothing to compare it with; it would not go live: no value for KEY"),
+        (PullEffect(HEAD, conflicts=("a.yaml",)), "merge conflict in 1 file"),
+        (PullEffect(HEAD, problem="its base is gone"), "it cannot be checked: its base is gone"),
+        (PullEffect(HEAD, tests=PASSED), ""),
+    ],
+)  # fmt: skip
+def test_failure_has_a_reason_in_one_line(effect: PullEffect, reason: str) -> None:
+    assert desired(effect).reason == reason
+
+
 def test_files_are_named_from_the_root_of_the_repository() -> None:
     place = PullPlace("shop", "services/shop")
     wanted = desired(PullEffect(HEAD, diagnostics=(ERROR,)), place=place)

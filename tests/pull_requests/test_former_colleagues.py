@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import time
 from pathlib import Path
 
 import httpx
@@ -16,7 +17,11 @@ from bbops_server.accounts.rules import Permission, Role, Scope
 from bbops_server.accounts.standing import may_still
 from bbops_server.publish.drafts.draft_hosts import allow as allow_hosts
 from bbops_server.publish.drafts.draft_hosts import find_allowed
+from bbops_server.publish.holds.freezing import exempt, hold_frozen
 from bbops_server.publish.holds.held import HeldCommit, accept, read_accepted
+from bbops_server.publish.sources.context import PublishContext
+from bbops_server.publish.status.status import Stalled
+from bbops_server.settings.freezes import Weekly
 from tests.support.mall import Mall, mall, sign_in_by_forge
 from tests.support.on_github import OnGitHub
 from tests.support.patience import PATIENCE_SECONDS, wait_for
@@ -131,6 +136,37 @@ def test_decisions_of_a_former_maintainer_do_not_count(mall: Mall, tmp_path: Pat
     assert may_still(settings, "local", Permission.ACCEPT, "shop")
     assert not may_still(settings, "nobody@example.com", Permission.ACCEPT, "shop")
     assert not may_still(settings, WHO, Permission.ACCEPT, "another-project")
+
+
+def test_exemption_of_a_former_maintainer_does_not_count(
+    mall: Mall, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop, person = mall.loop_of("shop"), mall.people["maintainer"]
+    at = replace(loop.context, project=replace(loop.context.project, state=tmp_path))
+    always = Weekly(frozenset(range(7)), time(0), time(0), "UTC")
+    monkeypatch.setattr(at.plane, "settings", replace(at.plane.settings, freezes=(always,)))
+    assert not is_exempt(at)
+    exempt(NEW, at, who=WHO, account=person, project="shop")
+    for disabled, role in ((True, Role.MAINTAINER), (False, Role.VIEWER), (False, None)):
+        assert is_exempt(at)
+        mall.book.people.disable(person, disabled=disabled)
+        mall.book.members.set_role(person, role, "shop")
+        assert not is_exempt(at)
+        mall.book.people.disable(person, disabled=False)
+        mall.book.members.set_role(person, Role.MAINTAINER, "shop")
+    exempt(NEW, at, who=WHO, account="of-a-removed-account", project="shop")
+    assert not is_exempt(at)  # although a maintainer has the address now
+    exempt(NEW, at, who="local", account="", project="shop")
+    assert is_exempt(at)
+
+
+def is_exempt(at: PublishContext) -> bool:
+    """Return whether a revision goes live during a freeze."""
+    try:
+        hold_frozen(NEW, OLD, at)
+    except Stalled:
+        return False
+    return True
 
 
 def test_agent_of_a_former_writer_changes_nothing_on_the_forge(mall: Mall) -> None:

@@ -54,13 +54,16 @@ def test_all_checks_of_the_head_succeed_if_pipelines_must(shop: OnGitLab) -> Non
     world = shop.world
     pull = shop.propose("two", hello(2))
     shop.until_checked(pull, "success", "success")
-    world.statuses.append(Status(world.new_id(), pull.head, "test", "failure", "ada"))
+    world.run_job(pull.head, "test", "failure")
     world.review(pull.number, "bob")
     with world.lock:  # an administrator merges without the rule
         world.merge(pull.number, "ada")
         world.repo.classic = Rules(0, ["pipelines"])
     shop.until_held("check 'test' has failed")
-    world.statuses.append(Status(world.new_id(), pull.head, "test", "success", "ada"))
+    world.statuses.append(Status(world.new_id(), pull.head, "test", "success", "mallory"))
+    shop.nudge()
+    shop.until_held("check 'test' has failed")
+    world.run_job(pull.head, "test", "success")
     shop.nudge()
     shop.until_live(2)
 

@@ -13,12 +13,12 @@ from bbops.language.addons._base import spec_of
 from bbops.language.addons.chat_model import ADDON
 from bbops.language.resources.agent import MODEL_ADDONS
 from bbops.runtime.agents.conversation import (
-    Dialect,
+    CallResult,
     Message,
     ModelAnswer,
+    ModelDialect,
     ModelMessage,
     ToolCall,
-    ToolResult,
     UserMessage,
 )
 from bbops.runtime.agents.dialects import DIALECTS, dialect_of
@@ -69,7 +69,7 @@ def used(**block: Any) -> dict[str, Any]:
 
 
 def next_messages(answer: ModelAnswer) -> list[Message]:
-    results = [ToolResult(call, "ok") for call in answer.message.calls]
+    results = [CallResult(call, "ok") for call in answer.message.calls]
     return [HELLO, answer.message, *results, UserMessage("go on")]
 
 
@@ -92,7 +92,7 @@ def test_every_request_matches_the_vendors_description(addon: str, messages: lis
 
 
 def test_chat_completion_has_tools_instructions_and_a_limit() -> None:
-    results = [ToolResult(CALL, "ok")]
+    results = [CallResult(CALL, "ok")]
     body = body_of(CHAT, [HELLO, ModelMessage("", (CALL,)), *results, UserMessage("and?")])
     assert body["max_completion_tokens"] == 500
     assert [tool["function"]["name"] for tool in body["tools"]] == ["order_get", "refund-order"]
@@ -104,7 +104,7 @@ def test_chat_completion_has_tools_instructions_and_a_limit() -> None:
 
 def test_message_has_results_before_texts_in_one_turn() -> None:
     second = ToolCall("call_2", "order_get", {})
-    results = [ToolResult(second, "", is_error=True), ToolResult(CALL, "ok")]
+    results = [CallResult(second, "", is_error=True), CallResult(CALL, "ok")]
     answer = ModelMessage("looking", (CALL, second))
     body = body_of(MESSAGES, [HELLO, answer, UserMessage("and?"), *results, UserMessage(" ")])
     assert (body["system"], body["max_tokens"]) == ("Be kind.", 500)
@@ -119,13 +119,13 @@ def test_message_has_results_before_texts_in_one_turn() -> None:
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values())
-def test_blank_message_of_the_user_still_ends_the_conversation(dialect: Dialect) -> None:
+def test_blank_message_of_the_user_still_ends_the_conversation(dialect: ModelDialect) -> None:
     body = body_of(dialect, [HELLO, ModelMessage("hi"), UserMessage(" ")])
     assert "(empty message)" in str(body["messages"][-1])
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values())
-def test_consecutive_answers_of_earlier_runs_become_one(dialect: Dialect) -> None:
+def test_consecutive_answers_of_earlier_runs_become_one(dialect: ModelDialect) -> None:
     answers = [ModelMessage("a"), ModelMessage(""), ModelMessage("b")]
     body = body_of(dialect, [HELLO, *answers, HELLO])
     assert [item["role"] for item in body["messages"][-3:]] == ["user", "assistant", "user"]
@@ -133,14 +133,14 @@ def test_consecutive_answers_of_earlier_runs_become_one(dialect: Dialect) -> Non
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values())
-def test_agent_without_tools_sends_no_empty_list(dialect: Dialect) -> None:
+def test_agent_without_tools_sends_no_empty_list(dialect: ModelDialect) -> None:
     body = body_of(dialect, [HELLO], tools=(), instructions=" ")
     assert {"tools", "system"} & body.keys() == set()
     assert [item["role"] for item in body["messages"]] == ["user"]
 
 
 @pytest.mark.parametrize("dialect", DIALECTS.values())
-def test_options_come_before_the_settings_of_the_agent(dialect: Dialect) -> None:
+def test_options_come_before_the_settings_of_the_agent(dialect: ModelDialect) -> None:
     options = {"max_tokens": 9, "temperature": 0.5, "tools": [{"type": "web_search"}]}
     body = body_of(dialect, [HELLO], model=replace(SETTINGS, options=options))
     assert (body["max_tokens"], body["temperature"]) == (9, 0.5)
@@ -247,7 +247,9 @@ def test_last_call_of_a_cut_message_has_no_arguments() -> None:
      (MESSAGES, message(THOUGHT, reason="max_tokens"), "raise 'maxTokens'"),
      (MESSAGES, message(text("Well"), reason="refusal"), "refused")],
 )  # fmt: skip
-def test_answer_without_content_is_a_failure(dialect: Dialect, result: Any, expected: str) -> None:
+def test_answer_without_content_is_a_failure(
+    dialect: ModelDialect, result: Any, expected: str
+) -> None:
     with pytest.raises(AddonFailure, match=expected) as failure:
         dialect.read(result)
     assert failure.value.code == "addon-answer"

@@ -168,11 +168,50 @@ def test_a_pause_that_is_longer_than_the_request_lasts_fails_at_once(bench: Benc
     assert len(http(bench).sent) == 1
 
 
-@pytest.mark.parametrize("value", ["a\nb: c", "ä\u0100", "\u0000"])
+BAD_HEADERS = {
+    "a\nb: c": "header 'x-a' cannot contain a line break",
+    "a\r": "header 'x-a' cannot contain a line break",
+    "\u0000": "header 'x-a' cannot contain a control character",
+    "a\u007f": "header 'x-a' cannot contain a control character",
+    "a" * 8001: "header 'x-a' cannot have more than 8000 characters",
+}
+
+
+@pytest.mark.parametrize("value", BAD_HEADERS)
 def test_a_header_never_becomes_two(bench: Bench, value: str) -> None:
     found = ask(bench, "headers: { x-a: '${ input.any }' }", {"any": value})
-    assert found["code"] == "httpInvalid"
+    assert (found["code"], found["status"]) == ("httpInvalid", 400)
     assert http(bench).sent == []
+
+
+SET_HEADERS = "input: { any: json }\nsteps:\n  - http: { url: %s, headers: %s }\n"
+
+
+@pytest.mark.parametrize(("value", "message"), BAD_HEADERS.items())
+def test_bad_header_value_of_a_client_is_a_400(bench: Bench, value: str, message: str) -> None:
+    function = SET_HEADERS % (URL, "{ x-a: '${ input.any }' }")
+    reply = bench.ask(bench.client(function), {"any": value})
+    assert (reply.status, reply.json["error"]["message"]) == (400, message)
+
+
+def test_bad_header_name_of_a_client_is_a_400(bench: Bench) -> None:
+    client = bench.client(SET_HEADERS % (URL, "'${ input.any }'"))
+    for name in ("x y", "Host", ""):
+        reply = bench.ask(client, {"any": {name: "a"}})
+        message = f"header '{name}' cannot be sent"
+        assert (reply.status, reply.json["error"]["message"]) == (400, message)
+
+
+def test_header_keeps_characters_outside_latin_1(bench: Bench) -> None:
+    ask(bench, "headers: { x-a: '${ input.any }' }", {"any": "Zoë €\t"})
+    assert http(bench).sent[0].headers["x-a"] == "Zoë €\t"
+
+
+def test_answer_keeps_header_characters_outside_latin_1(bench: Bench) -> None:
+    answer = "steps:\n  - return: { value: 1, headers: { x-latin: 'Zoë', x-more: 'Zoë €' } }\n"
+    headers = dict(bench.ask(bench.client(answer)).headers)
+    assert headers["x-latin"] == "Zoë"
+    assert headers["x-more"].encode("latin-1") == "Zoë €".encode()
 
 
 def test_uncaught_it_is_a_500_that_tells_the_log(bench: Bench) -> None:

@@ -37,7 +37,7 @@ def asking(answer: Answer, work: Callable[[OutsideHttp, str, list[str]], Awaitab
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writers.append(writer)
         try:
-            while head := (await reader.readuntil(b"\r\n\r\n")).decode():
+            while head := (await reader.readuntil(b"\r\n\r\n")).decode("latin-1"):
                 heard.append(head)
                 writer.write(answer(head.split(" ")[1]))
                 await writer.drain()
@@ -68,6 +68,17 @@ async def code(door: OutsideHttp, request: HttpRequest) -> str:
     with pytest.raises(HttpFailure) as raised:
         await door.send(request)
     return raised.value.code
+
+
+def test_headers_are_sent_as_latin_1_or_utf_8() -> None:
+    async def work(door: OutsideHttp, url: str, heard: list[str]) -> list[str]:
+        await door.send(get(url, latin="Zoë", more="Zoë €"))
+        return heard
+
+    (head,) = asking(lambda _: plain(b""), work)
+    sent = head.encode("latin-1")
+    assert "\r\nlatin: Zoë\r\n".encode("latin-1") in sent
+    assert "\r\nmore: Zoë €\r\n".encode() in sent
 
 
 def test_an_answer_comes_back_whole() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -52,12 +51,12 @@ COLUMNS = ["a", "b", "team_id", "i", "n", "s", "t", "d", "w", "f", "k", "team.na
 LONG = "long " * 40
 ROWS = st.lists(
     st.fixed_dictionaries({
-        "a": st.integers(0, 3), "b": st.text("xy\0", max_size=2),
+        "a": st.integers(0, 3), "b": st.text("xy\1", max_size=2),
         "team_id": st.none() | st.sampled_from(TEAMS),
         "i": st.none() | st.sampled_from([-(2**63), -1, 0, 2**63 - 1]),
         "n": st.none() | st.sampled_from([0.1, 1e300, -5e-324, 3.0]),
         "s": st.none() | st.sampled_from(["", "a", "Z", "é", "日本", LONG, LONG + "b", LONG + "a"]),
-        "t": st.none() | st.sampled_from(["a" * 100, "a" * 101, "a\0" * 90, "a\0" * 91]),
+        "t": st.none() | st.sampled_from(["a" * 100, "a" * 101, "a\1" * 90, "a\1" * 91]),
         "d": st.none() | st.sampled_from(["1.0", "1.00", "-10", "9.5"]),
         "w": st.none() | st.sampled_from(["2026-01-01T00:00:00Z", "0999-01-01T00:00:00Z"]),
         "f": st.none() | st.booleans(), "k": st.integers(0, 2), "j": st.none(),
@@ -86,8 +85,6 @@ def bench(
 
 
 def fill(bench: Bench, rows: list[dict[str, Any]]) -> None:
-    if bench.database == "postgres":  # which keeps no NUL
-        rows = json.loads(json.dumps(rows).replace("\\u0000", "\\u0001"))
     bench.run(
         "input: { rows: json }\nsteps:\n  - delete: { table: items, where: true }\n"
         '  - insert: { table: items, data: "${ input.rows }" }\n',

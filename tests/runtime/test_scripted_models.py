@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from bbops.language.resources.agent import MODEL_ADDONS
-from bbops.runtime.agents.conversation import Message, ModelAnswer, ToolResult, UserMessage
+from bbops.runtime.agents.conversation import CallResult, Message, ModelAnswer, UserMessage
 from bbops.runtime.agents.dialects import dialect_of
 from tests.support.models import (
     BadArguments,
@@ -66,7 +66,7 @@ def test_script_answers_through_the_step_of_the_addon(tmp_path: Path, addon: str
         assert names == [("order_get", {"id": 7}), ("no-such-tool", {})]
         assert (answer.tokens_in, answer.tokens_out) == (20, 5)
         found, unknown = answer.message.calls
-        results = [ToolResult(found, "paid"), ToolResult(unknown, "unknown", is_error=True)]
+        results = [CallResult(found, "paid"), CallResult(unknown, "unknown", is_error=True)]
         messages += [answer.message, *results]
         cut = ask(tmp_path, models, addon, messages)
         assert cut.is_cut
@@ -84,7 +84,7 @@ def test_bad_arguments_arrive_as_their_text(tmp_path: Path, addon: str) -> None:
         answer = ask(tmp_path, models, addon, [HELLO])
         (call,) = answer.message.calls
         assert (call.name, call.arguments) == ("order_get", None)
-        result = ToolResult(call, "bad", is_error=True)
+        result = CallResult(call, "bad", is_error=True)
         assert ask(tmp_path, models, addon, [HELLO, answer.message, result]).message.text == "ok"
 
 

@@ -70,7 +70,10 @@ def test_a_value_of_its_type_is_taken(type_: str, value: Any, expected: Any) -> 
 @pytest.mark.parametrize(
     ("type_", "values", "message"),
     [
-        ("string", [1, True, [], {}, "a\0b", "\ud800"], "must be text"),
+        ("string", [1, True, [], {}, "\ud800"], "must be text"),
+        ("string", ["a\0b", "\0"], "has a NUL character, which the database cannot store"),
+        ("text", ["a\0b"], "has a NUL character, which the database cannot store"),
+        ("email", ["a\0@b.example"], "must be an email address"),
         ("integer", ["3", 3.5, True, float("inf"), []], "must be a whole number"),
         ("integer", [2**63, 1e30], "is too large"),
         ("number", ["3", True, float("nan"), float("inf")], "must be a number"),

@@ -91,6 +91,43 @@ def test_a_receiver_whose_row_is_wrong_fails_alone(
     shop(place, work)
 
 
+EVENTS = "'events' needs a list of names such as ['order.done'], or null for all events; got "
+
+
+@pytest.mark.parametrize(
+    ("events", "asked", "problem"),
+    [
+        (None, [A], ""),
+        ("null", [A], ""),
+        ('["order.done"]', [A], ""),
+        ('"order.done"', [A], ""),
+        ('"order.lost"', [], ""),
+        ("[]", [], ""),
+        ('{"order.done": true}', [], f"{EVENTS}map"),
+        ("7", [], f"{EVENTS}number"),
+        ("true", [], f"{EVENTS}boolean"),
+        ('""', [], f"{EVENTS}an empty name"),
+        ('["order.done", 1]', [A], f"{EVENTS}number among them"),
+        ('["order.done", null]', [A], f"{EVENTS}null among them"),
+    ],
+)
+def test_receiver_gets_its_events_or_a_reason(
+    place: Place, events: str | None, asked: list[str], problem: str
+) -> None:
+    async def work(shop: Shop) -> None:
+        await shop.receiver("ada", A, events)
+        for number in (1, 2):
+            await shop.call("done", customer="ada", number=number)
+            await shop.work_off()
+        assert shop.asked == asked * 2
+        listed = await shop.sent.receivers(10, disabled=False)
+        assert [each.problem for name, each in listed if name == "customers"] == [problem]
+        line = f"receiver '1' of webhook 'customers' misses events: {problem}"
+        assert shop.said == ([line] if problem else [])  # once for two events
+
+    shop(place, work)
+
+
 @pytest.mark.parametrize(
     ("given", "error"),
     [

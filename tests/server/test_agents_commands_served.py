@@ -105,7 +105,7 @@ def test_list_shows_the_agents_of_the_folder_and_their_runs(
     assert (done.returncode, json.loads(done.stdout)[0]["usage"]) == (0, None), done.stderr
 
 
-def test_one_message_prints_the_answer_and_continues_the_chat(helpdesk: Helpdesk) -> None:
+def test_a_message_prints_the_answer_and_continues_the_chat(helpdesk: Helpdesk) -> None:
     served = helpdesk([Say(f"Hello{CLEAR}\nthere."), Say("Again.", expect="More")])
     first = served.bbops("agents", "chat", "helpdesk", "Hello")
     assert (first.returncode, first.stdout) == (0, "Hello\\x1b[2J\nthere.\n"), first.stderr

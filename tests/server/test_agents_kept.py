@@ -32,9 +32,9 @@ async def sweep(database: Sqlite, folder: Path, artifact: bytes) -> None:
 
 def test_sweep_deletes_runs_after_30_days_unless_their_chat_is_kept(tmp_path: Path) -> None:
     built = build(MemoryTree(files("https://models.example")))
-    assert built.project is not None, [str(one) for one in built.diagnostics]
+    assert built.project is not None, [str(problem) for problem in built.diagnostics]
     place = tmp_path / "data.sqlite"
-    apply(place, {name: one.model for name, one in built.project.tables.items()})
+    apply(place, {name: table.model for name, table in built.project.tables.items()})
 
     async def main() -> list[str]:
         database, now = await Sqlite.open(place), now_ms()

@@ -50,7 +50,9 @@ def test_a_call_waits_for_its_user_and_nobody_else(tmp_path: Path) -> None:
         (approval,) = told["approvals"]
         assert (approval["tool"], approval["arguments"]) == ("notes/create", {"title": "Secret"})
         status, busy = desk.say(ada, "And?", chat=told["chat"])
-        assert (status, busy["code"], busy["approvals"]) == (409, "chatBusy", [approval])
+        assert (status, busy["error"]["code"]) == (409, "chatBusy")
+        shown = desk.api.get(f"/~agents/keeper/chats/{told['chat']}", headers=ada).json()
+        assert (shown["state"], shown["approvals"]) == ("waiting", [approval])
         where = f"/~agents/keeper/approvals/{approval['id']}"
         assert desk.api.post(where, json={"approve": True}, headers=eve).status_code == 404
         assert desk.query("SELECT title FROM notes") == []

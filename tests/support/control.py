@@ -162,7 +162,7 @@ class OneHistory:
     def resume(self) -> bool:
         return False
 
-    def exempt(self, who: str) -> str:
+    def exempt(self, who: str, account: str) -> str:
         raise ServerError("nothing is frozen")
 
     async def tags(self) -> list[dict[str, Any]]:

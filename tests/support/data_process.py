@@ -195,7 +195,11 @@ class DataProcess:
 
     def _list_receivers(self, _: ListReceivers) -> ReceiverList:
         at = "2026-11-01T00:00:00Z"
-        return ReceiverList([JsonReceiver("shops", "7", "https://shop.example/…", at)])
+        problem = "'events' needs a list of names"
+        return ReceiverList([
+            JsonReceiver("shops", "7", "https://shop.example/…", at),
+            JsonReceiver("shops", "8", "https://desk.example/…", "", problem),
+        ])  # fmt: skip
 
     def _enable_receiver(self, request: EnableReceiver) -> EnableReceiverAnswer:
         return EnableReceiverAnswer(request.receiver == "7")

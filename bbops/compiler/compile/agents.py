@@ -8,19 +8,16 @@ from typing import Any, Final
 
 from bbops.base.model import plain
 from bbops.compiler.check import CheckedProject
-from bbops.compiler.check._outside import Outside
+from bbops.compiler.check.agents import arguments_of, find_call
 from bbops.compiler.compile.conditions import compile_condition
 from bbops.language.addons._base import kind, spec_of
-from bbops.language.expressions.types import map_of
-from bbops.language.expressions.values import Constant
 from bbops.language.json_schema import Schema, shape_schema
 from bbops.language.project import Project, Resource
 from bbops.language.resources._access import RateLimit
 from bbops.language.resources.agent import Agent, AgentTool
-from bbops.language.resources.function import Function
 from bbops.language.resources.task import Task
 from bbops.language.resources.trigger import Trigger, Webhook
-from bbops.language.shape import Shape, shape_spec, shape_types
+from bbops.language.shape import Shape, shape_spec
 from bbops.language.sql.dialect import Dialect
 from bbops.runtime.agents.naming import tool_name
 from bbops.runtime.agents.values import LOOP_VERSION, STEPS, function_name, work_name
@@ -110,7 +107,7 @@ def old_work(project: Project, start: Resource[Any]) -> str:
 def compile_agents(
     project: CheckedProject, dialect: Dialect, digest: Callable[[str], str]
 ) -> list[Part]:  # fmt: skip
-    """Return what the worker needs of each agent.
+    """Return the data of each agent for the worker.
 
     Args:
         project: checked without mistakes.
@@ -152,15 +149,9 @@ def agent_code(
     """Return the digest of what a run depends on: the agent, and its tools with their callees."""
     told = {key: plain(agent.document.root.get(key)) for key in _CODE_KEYS}
     names = agent.model.tool_names
-    shapes = [shape_schema(_arguments(project.functions[name])) for name in names]
+    shapes = [shape_schema(arguments_of(project.functions[name])) for name in names]
     texts = [repr((LOOP_VERSION, told, shapes)), *map(digest, names)]
     return hashlib.sha256("\0".join(texts).encode()).hexdigest()[:16]
-
-
-def _arguments(function: Resource[Function]) -> Shape:
-    """Return the arguments of a tool: the fields of all its shapes."""
-    shapes = [getattr(function.model, part) or {} for part in PARTS]
-    return {name: field for shape in shapes for name, field in shape.items()}
 
 
 def _step(addon: str) -> Part:
@@ -178,19 +169,16 @@ def _tool(
 ) -> Part:
     function = project.functions[str(tool.function)]
     shapes = {part: getattr(function.model, part) or {} for part in PARTS}
-    arguments = _arguments(function)
-    approval, code = None, None
-    if isinstance(tool.approval, Constant):
-        approval = bool(tool.approval.value)
-    elif tool.approval is not None:
-        outside = Outside(agent, {"args": map_of(shape_types(arguments), "args")})
-        code = compile_condition(outside, tool.approval, dialect)
+    arguments = arguments_of(function)
+    code = None
+    if tool.approval is not None and tool.condition:
+        code = compile_condition(find_call(agent, function), tool.approval, dialect)
     return {
         "name": tool_name(function.name), "function": function.name,
         "description": (function.model.description or "").strip(),
         "schema": _schema(arguments),
         "parts": {part: [name.rstrip("?") for name in shape] for part, shape in shapes.items()},
-        "arguments": shape_spec(arguments), "approval": approval, "approval_code": code,
+        "arguments": shape_spec(arguments), "approval": tool.waits, "approval_code": code,
     }  # fmt: skip
 
 
@@ -205,7 +193,7 @@ def _told(project: Project) -> set[str]:
 
 
 def compile_chats(project: Project) -> list[Part]:
-    """Return what a request needs of each agent that people can talk to."""
+    """Return the data of each chat for requests."""
     return [
         {
             "name": agent.name, "authentication": agent.model.runs_on.chat.authentication,

@@ -68,12 +68,13 @@ def shown_columns(project: Project, database: DatabaseTrigger) -> Mapping[str, S
     Private columns are left out, unless `where` reads them; no run shows them to the model.
     """
     private = {
-        name for name, one in project.tables[database.table].model.columns.items() if one.private
+        name for name, column in project.tables[database.table].model.columns.items()
+        if column.private
     }  # fmt: skip
     if isinstance(database.where, Expression):
         private -= {*names_in(database.where.node)}
     columns = project.stored_tables[database.table].columns
-    return {name: one for name, one in columns.items() if name not in private}
+    return {name: column for name, column in columns.items() if name not in private}
 
 
 def read_columns(

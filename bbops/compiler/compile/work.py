@@ -72,17 +72,21 @@ def compile_work(
         return None
     digest = _digests(durable)
     runs = compile_agents(project, dialect, digest)
-    codes = {function_name(one["name"]): one["code"] for one in runs}
+    codes = {function_name(run["name"]): run["code"] for run in runs}
 
     def code_of(function: str) -> str:
         return codes.get(function) or digest(function)
 
-    triggers = [(f"triggers/{name}", one) for name, one in sorted(project.triggers.items())]
-    triggers = [(name, one) for name, one in triggers if one.model.enabled]
-    triggers += [(one.name, one) for one in agent_triggers(project)]
-    tasks = [(f"tasks/{name}", one) for name, one in sorted(project.tasks.items())]
-    tasks = [(name, one) for name, one in tasks if one.model.enabled]
-    tasks += [(one.name, one) for one in agent_tasks(project)]
+    triggers = [
+        (f"triggers/{name}", trigger) for name, trigger in sorted(project.triggers.items())
+        if trigger.model.enabled
+    ]  # fmt: skip
+    triggers += [(start.name, start) for start in agent_triggers(project)]
+    tasks = [
+        (f"tasks/{name}", task) for name, task in sorted(project.tasks.items())
+        if task.model.enabled
+    ]  # fmt: skip
+    tasks += [(start.name, start) for start in agent_tasks(project)]
     return {
         "rows": kept,
         "code": [durable[name] for name in sorted(durable)],
@@ -117,11 +121,12 @@ def compile_work(
         "agents": runs,
         "turns": [
             {
-                **turn_work(one), "code": code_of(function_name(one.name)),
-                "priority": _PRIORITIES[one.model.priority], "retry": _retry(one.model.retry),
-                "timeout_seconds": _timeout(one.model.limits.timeout),
-                "hears": _hears(project, function_name(one.name)),
-            } for one in agents if one.model.runs_on.chat is not None
+                **turn_work(agent), "code": code_of(function_name(agent.name)),
+                "priority": _PRIORITIES[agent.model.priority],
+                "retry": _retry(agent.model.retry),
+                "timeout_seconds": _timeout(agent.model.limits.timeout),
+                "hears": _hears(project, function_name(agent.name)),
+            } for agent in agents if agent.model.runs_on.chat is not None
         ],
         "functions": [
             _enqueued(project, name, dialect) | {"code": digest(name)}
@@ -156,7 +161,7 @@ class WorkCode:
 
 
 def read_code(project: CheckedProject, work: Resource[Any], dialect: Dialect) -> WorkCode:
-    """Return what jobs would run, without a release.
+    """Return the code of a work, without a release.
 
     Args:
         project: the project of the work.
@@ -199,8 +204,8 @@ def find_works(project: CheckedProject) -> Mapping[str, Resource[Any]]:
     """Return what has jobs, by the name that they know it by, such as `triggers/order-paid`."""
     functions = {f"{JOB_PREFIX}{name}": project.functions[name] for name in project.started}
     agents = {
-        work_name(one.name, start): one for one in enabled_agents(project)
-        for start in one.model.runs_on.starts
+        work_name(agent.name, start): agent for agent in enabled_agents(project)
+        for start in agent.model.runs_on.starts
     }  # fmt: skip
     return {f"{one.kind}s/{one.name}": one for one in _every(project)} | functions | agents
 
@@ -222,7 +227,7 @@ def _find_functions(project: CheckedProject) -> list[str]:
     """Return the functions that jobs run, and those that they call, at any depth."""
     wanted = [one.model.function for one in _every(project)]
     wanted += [one.function for one in project.on_dead]
-    wanted += [tool for one in enabled_agents(project) for tool in one.model.tool_names]
+    wanted += [tool for agent in enabled_agents(project) for tool in agent.model.tool_names]
     return called(project, [*wanted, *project.started])
 
 

@@ -233,7 +233,7 @@ class _Attempt:
             mocks = {**self.test.model.mocks, **self.case.mocks}
             self.mocks.results = compute_all(mocks, self.host)
             self.mocks.model = None if self.case.model is None else [
-                plain(compute(one, self.host)) for one in self.case.model
+                plain(compute(reply, self.host)) for reply in self.case.model
             ]  # fmt: skip
             await database.put(data, self.host)
             await database.door.change("DELETE FROM _bbops_outbox")  # rows are there, not new

@@ -25,6 +25,7 @@ from bbops.runtime.values.failures import (
     StatementTimeout,
     Unavailable,
 )
+from bbops.runtime.values.formats import HAS_NUL
 
 ERRORS: Final = (
     asyncpg.PostgresError, asyncpg.InterfaceError, asyncpg.InternalClientError, OSError,
@@ -100,7 +101,7 @@ async def failure_of(error: Exception, sql: str, columns_of: LookUp) -> Exceptio
     if is_conflict(error):
         return Conflict()
     if state == "22021":
-        return InvalidInput({}, "a text holds a NUL character, which the database cannot keep")
+        return InvalidInput({}, f"a text {HAS_NUL}")
     if state == "57014":
         return StatementTimeout(LONGEST_STATEMENT_SECONDS)
     if state == "22P02" and TOO_LONG in str(error):

@@ -44,7 +44,7 @@ class AgentTalk:
     def send(self, message: str) -> dict[str, Any]:
         """Send a message, print its turn, and return `{chat, answer, approvals}`.
 
-        Calls that need an approval are asked about; without answers here, they are returned.
+        Calls that need an approval become questions; without answers here, they are returned.
 
         Raises:
             BbopsError: the API or the agent refuses, or the turn fails.

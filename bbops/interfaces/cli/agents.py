@@ -65,7 +65,7 @@ def list_agents(folder: Path | None, target: ProjectTarget) -> None:
     If its server answers, the runs of the last day are shown, with their tokens and their cost.
     """
     agents = _read_agents(folder)
-    usage = {one.agent: one for one in _find_usage(target)} if agents else {}
+    usage = {used.agent: used for used in _find_usage(target)} if agents else {}
     listed = [ListedAgent.of(agent, usage.get(agent.name)) for agent in agents]
     print_list(listed, agent_line, none=_NONE, as_json=target.as_json)
 
@@ -131,8 +131,7 @@ def talk(agent: str, message: str, chat: str, token: str, target: ProjectTarget)
     """Send MESSAGE to AGENT, and print its answer as it comes.
 
     Without MESSAGE, each line that you type is one, until Ctrl-D; a pipe is read as one message.
-    Questions about calls are asked on a terminal. Elsewhere, a call that waits makes the exit code
-    1.
+    Questions about calls appear on a terminal only; elsewhere, a call that waits gives exit code 1.
     """
     is_terminal = sys.stdin.isatty()
     with _open_talk(agent, token, target, asks=is_terminal and not target.as_json) as talking:

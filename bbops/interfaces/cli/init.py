@@ -10,6 +10,7 @@ import re
 import shlex
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -24,6 +25,7 @@ _LONGEST_NAME = 63
 _FORGES = {"github": (".github/",), "gitlab": (".gitlab-ci.yml",)}
 """The template's files for the CI of each forge."""
 _NO_FORGE = "none"
+_RUN_GITHUB_FILES = ("gitea", "forgejo")
 _IN_EVERY_PROJECT = (
     ".gitignore", ".vscode/", ".agents/", "AGENTS.md", *chain.from_iterable(_FORGES.values()),
 )  # fmt: skip
@@ -35,14 +37,29 @@ _NAME_LINE = re.compile(rb"^name:.*$", re.MULTILINE)
 _YAML_WORDS = {"null", "true", "false", "yes", "no", "on", "off", "y", "n"}
 
 
+class _ForgeChoice(click.Choice[str]):
+    """A forge whose CI gets a file; Gitea and Forgejo run the file of GitHub."""
+
+    def convert(
+        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
+    ) -> str:  # fmt: skip
+        """Return a forge. Raises: BbopsError: Gitea or Forgejo is given."""
+        if value in _RUN_GITHUB_FILES:
+            raise BbopsError(
+                f"'{value}' is not a value of '--forge': it runs the workflow of 'github'",
+                hint=f"'--forge github'; docs/ci.md says how {value.title()} publishes",
+            )
+        return super().convert(value, param, ctx)
+
+
 @examples("bbops init my-backend", "bbops init services/shop --empty --forge gitlab")
 @click.command()
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
 @click.option("--name", help="The project's name; made from DIR if not given.")
 @click.option("--empty", is_flag=True, help="Leave out accounts, notes and uploads.")
 @click.option(
-    "--forge", type=click.Choice([*_FORGES, _NO_FORGE]), default="github", show_default=True,
-    help="Whose CI checks pull requests and publishes main.",
+    "--forge", type=_ForgeChoice([*_FORGES, _NO_FORGE]), default="github", show_default=True,
+    help="Whose CI checks pull requests and publishes main; 'github' for Gitea and Forgejo, too.",
 )  # fmt: skip
 @click.option("--json", "as_json", is_flag=True, help="Print the result as JSON.")
 def command(
@@ -54,8 +71,8 @@ def command(
     has its name, and the files for editors and coding agents, but no tables, functions or
     endpoints.
 
-    A workflow for GitHub checks every pull request and publishes main (docs/ci.md); --forge gitlab
-    writes .gitlab-ci.yml instead, and --forge none writes neither.
+    A workflow for GitHub, Gitea and Forgejo checks every pull request and publishes main
+    (docs/ci.md); --forge gitlab writes .gitlab-ci.yml instead, and --forge none writes neither.
     """
     require_empty(folder)
     chosen = slug(folder.resolve().name) if name is None else _checked(name)

@@ -26,7 +26,7 @@ def command() -> None:
 @command.command("list")
 @with_project_target
 def list_pulls(target: ProjectTarget) -> None:
-    """List open pull requests with their checks, newest first."""
+    """List open pull requests with their checks, newest first, and why a check failed."""
     status = target.read("pulls", ForgeStatus)
     if status.problem:
         click.echo(f"the forge is not up to date: {one_line(status.problem)}", err=True)
@@ -57,4 +57,6 @@ def _line(pull: PullStatus) -> str:
     fork = "" if pull.runs else f"  (fork: '{command}' runs its code)"
     color = {"ok": "green", "failed": "red"}.get(state, "yellow")
     title = one_line(pull.title)
-    return f"#{pull.number}  {click.style(state, fg=color)}  {pull.head[:12]}  {title}{fork}"
+    line = f"#{pull.number}  {click.style(state, fg=color)}  {pull.head[:12]}  {title}{fork}"
+    reason = one_line(pull.reason or pull.check) if state == "failed" else ""
+    return f"{line}\n    {reason}" if reason else line

@@ -54,4 +54,6 @@ def _line(receiver: JsonReceiver) -> str:
     parts = [receiver.webhook, printable(receiver.receiver), *url]
     if receiver.disabled_at:
         parts.append(click.style(f"disabled since {receiver.disabled_at}", fg="red"))
+    if receiver.problem:
+        parts.append(click.style(f"misses events: {receiver.problem}", fg="red"))
     return "  ".join(parts)

@@ -115,6 +115,7 @@ class AgentChat:
 
     def _refusal(self, status: int, body: Any) -> ServerError:
         found = body if isinstance(body, dict) else {}
+        found = found["error"] if isinstance(found.get("error"), dict) else found
         code, reason = found.get("code", ""), found.get("message", "")
         if status == httpx.codes.UNAUTHORIZED:
             hint = "give a token of a user of the project as BBOPS_PROJECT_TOKEN"

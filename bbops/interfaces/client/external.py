@@ -11,6 +11,7 @@ from typing import Final
 import httpx
 
 from bbops.base.errors import BbopsError
+from bbops.base.header_values import encode_value
 from bbops.base.host import HttpRequest, HttpResponse, MailRequest
 from bbops.runtime.values.failures import HttpFailure
 from bbops.runtime.vendors._deliver import deliver
@@ -48,18 +49,19 @@ class ExternalClient:
             HttpFailure: there is no response, or it is too large.
         """
         host = httpx.URL(request.url).host
+        headers = [(name.encode(), encode_value(text)) for name, text in request.headers.items()]
         body = bytearray()
         try:
             async with self.client.stream(
-                request.method, request.url, headers=dict(request.headers), content=request.body
+                request.method, request.url, headers=headers, content=request.body
             ) as response:
                 async for chunk in response.aiter_bytes():
                     body += chunk
                     if len(body) > MAX_BYTES:
                         message = f"'{host}' answered with more than {MAX_BYTES:,} bytes"
                         raise HttpFailure("httpTooLarge", message)
-                headers = {name.lower(): value for name, value in response.headers.items()}
-                return HttpResponse(response.status_code, headers, bytes(body))
+                found = {name.lower(): value for name, value in response.headers.items()}
+                return HttpResponse(response.status_code, found, bytes(body))
         except httpx.LocalProtocolError:  # its message may contain a key
             raise HttpFailure("httpInvalid", f"'{host}' cannot be sent such a header") from None
         except (httpx.HTTPError, httpx.InvalidURL) as error:

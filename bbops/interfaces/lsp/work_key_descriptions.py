@@ -62,7 +62,7 @@ WORK_KEYS = {
     "Test.task": "The task that the cases run.",
     "Test.agent": "The agent that the cases run.",
     "Case.model": "The answers of the model, in order: `{ say }`, `{ tool, args }`, or a list.",
-    "Case.approve": "Approve or reject the calls that wait for a person; by default, nobody does.",
+    "Case.approve": "Whether the calls that wait for a person are approved; false by default.",
     "Case.at": "The time of the clock when the case begins.",
     "Case.events": "Events that are emitted while jobs run or wait, in their order.",
     "LaterEvent.event": "The event, as `entity.action`.",

@@ -198,7 +198,7 @@ class Test(Kind):
     - A test of an agent gives a chat its `input: { message }`, or an `event`; without both, the
       agent runs by its schedule. `model` are the answers of its model in their order: `{ say: text
       }`, `{ tool: function, args: {} }`, or a list of these. `approve` decides about the calls that
-      wait for a person; without it, nobody decides, and they are rejected. The result is `{ answer
+      wait for a person; without it, they are rejected. The result is `{ answer
       }`.
     - With `work: run` what follows runs, too: jobs, triggers, changes of rows that triggers wait
       for, further attempts; only what `send` sends goes nowhere. The clock, which `at` sets, jumps

@@ -58,9 +58,10 @@ class Webhook(Kind):
       `{type, timestamp, data}`: the event, when it was sent, and the payload, which must fit the
       shape of the event.
     - `receivers` is a list of `url` and `secret`, or a table of the project whose rows are the
-      receivers. It has the columns `url`, `secret` (private), `events` (json: a list of events, or
-      null for all) and `disabled_at` (datetime, nullable), and one primary key. With `owner`,
-      a column of it, the step says whose receivers get the event.
+      receivers. It has the columns `url`, `secret` (private), `events` (json: a list of events, one
+      event, or null for all) and `disabled_at` (datetime, nullable), and one primary key. With
+      `owner`, a column of it, the step says whose receivers get the event. A receiver whose
+      `events` is something else gets none: `bbops receivers list` and the log say so.
     - A secret is base64 of 24 bytes or more, `whsec_` before it or not, such as
       `whsec_${ randomToken(32) }`.
     - A message that is not answered with 2xx within 15 seconds is sent again after 5 seconds, 5

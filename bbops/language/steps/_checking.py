@@ -9,6 +9,7 @@ from itertools import count
 from typing import Protocol
 
 from bbops.base.diagnostics import suggest_resource
+from bbops.base.header_values import find_fault
 from bbops.base.names import moved_hint
 from bbops.language.expressions.check import check_condition, check_value, refuse_null
 from bbops.language.expressions.known import Facts, FlowFacts, rejoined
@@ -26,7 +27,15 @@ from bbops.language.expressions.types import (
     may_be_null,
     mistaken,
 )
-from bbops.language.expressions.values import Bare, Expression, ListValue, MapValue, Value
+from bbops.language.expressions.values import (
+    Bare,
+    Constant,
+    Expression,
+    ListValue,
+    MapValue,
+    Template,
+    Value,
+)
 from bbops.language.sql.types import SqlTable
 from bbops.language.steps._notes import Notes, Round
 from bbops.language.steps._own_actions import OwnAction
@@ -202,6 +211,19 @@ class Checking:
                     place, "bad-name", f"header '{name}' cannot be set",
                     "use 'contentType'" if name.lower() == "content-type" else "",
                 )  # fmt: skip
+            self.header_value(name, item, place)
+
+    def header_value(self, name: str, item: Value, place: Mark | None) -> None:
+        """Report constant text that no header can have, such as a line break."""
+        parts = item.parts if isinstance(item, Template) else ()
+        parts = (item.value,) if isinstance(item, Constant) else parts
+        faults = (find_fault(part) for part in parts if isinstance(part, str))
+        if fault := next(filter(None, faults), ""):
+            hint = "write it in one line, or with '>-' in place of '|'"
+            self.report(
+                mark_of(item) or place, "bad-value", f"header '{name}' {fault}",
+                hint if "line break" in fault else "",
+            )  # fmt: skip
 
     def steps(self, steps: Sequence[Checked]) -> None:
         """Check a list of steps in order; each sees the variables of the steps before it."""

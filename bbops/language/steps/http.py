@@ -10,7 +10,7 @@ from bbops.language.expressions.types import ANY, INTEGER, TEXT, Type, list_of, 
 from bbops.language.expressions.values import Constant, MapValue, Value, ValueField
 from bbops.language.steps._base import Checking, Example, Step, mark_of
 from bbops.language.steps._flow import Flow
-from bbops.runtime.steps.http_call import OURS
+from bbops.runtime.steps.http_call import can_send
 from bbops.runtime.values.outside import may_repeat
 
 ANSWER = map_of(
@@ -38,6 +38,8 @@ class Http(Step):
       was connected, or the answer is 429, 503 or 529. With a header `idempotency-key` it is sent
       again as other methods are: where there is no answer, too, and after 408, 425, 500, 502, 504
       and 520 to 524. It waits as long as `retry-after` asks for, at most a minute.
+    - A header cannot contain line breaks and other control characters: 400 where a client sent
+      them. Its value is sent as Latin-1, or as UTF-8 if it has other characters.
     - Redirects are followed; to another origin only with the headers `accept`, `accept-language`,
       `content-type` and `user-agent`, and without a body: a redirect that would take one there (a
       307, say) is the answer, and as such an error.
@@ -102,8 +104,11 @@ class Http(Step):
             )
             if member.kind in {"map", "list", "binary"}:
                 at.report(place, "type", f"'{name}' needs text or a number, got {field}")
-            if what == "headers" and name.lower() in OURS:
+            if what == "headers" and not can_send(name):
                 at.report(place, "bad-name", f"header '{name}' cannot be set")
+        if what == "headers" and isinstance(value, MapValue):
+            for name, item in value.items:
+                at.header_value(name, item, (value.keys_at or {}).get(name))
 
     def check_allowed(self, at: Checking) -> None:
         allowed, place = self.http.allow_status, self.place("allowStatus")

@@ -150,7 +150,7 @@ def _targets(project: CheckedProject) -> Iterator[tuple[str, str]]:
 
 def target_of(test: Any) -> tuple[Any, str]:
     """Return the kind and the name of the resource that a test file tests."""
-    kinds = ("function", "endpoint", "trigger", "task")
+    kinds = ("function", "endpoint", "trigger", "task", "agent")
     return next((kind, name) for kind in kinds if (name := getattr(test, kind)) is not None)
 
 

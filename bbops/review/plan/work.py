@@ -191,7 +191,7 @@ def _of_tasks(pairs: Pairs, now: int | None) -> Iterator[WorkChange]:
         if old.name == new.name and old.model.enabled and new.model.enabled:
             place = new.place("every" if new.model.every else "schedule")
             yield from _of_schedule(f"tasks/{new.name}", old.model, new.model, place, now)
-    base, head = ({one.name: one for one in agent_tasks(side)} for side in _sides(pairs))
+    base, head = ({task.name: task for task in agent_tasks(side)} for side in _sides(pairs))
     for name in sorted(base.keys() & head.keys()):
         place = head[name].place("runsOn", "schedule")
         yield from _of_schedule(name, base[name].model, head[name].model, place, now)
@@ -231,7 +231,7 @@ def _of_tables(pairs: Pairs) -> Iterator[WorkChange]:
 
 
 def _listeners(project: CheckedProject, table: str) -> Iterator[tuple[str, Place]]:
-    """Yield what waits for a table's changed rows, with its place: triggers, agents, topics."""
+    """Yield the subscribers to a table's changed rows, with their places."""
     for trigger in project.triggers.values():
         if trigger.model.database is not None and trigger.model.database.table == table:
             yield f"triggers/{trigger.name}", trigger.place("database")

@@ -11,6 +11,7 @@ import httpx
 
 from bbops.base.addresses import is_https
 from bbops.base.errors import ServerError
+from bbops.base.header_values import encode_value
 from bbops.review.replay.comparing import ReplayDifference, Sent, compare
 from bbops.review.replay.recorded import Recorded
 from bbops.runtime.http.exchanges import MOST_READ_BYTES, join_stream
@@ -75,7 +76,7 @@ async def send(
         ServerError: the server does not respond.
     """
     given = [(b"accept-encoding", b"identity")]
-    given += [(name.encode(), value.encode("latin-1", "replace")) for name, value in headers]
+    given += [(name.encode(), encode_value(value)) for name, value in headers]
     read, response, is_cut = bytearray(), None, False
     try:
         async with (
@@ -125,7 +126,7 @@ def _ask(client: httpx.Client, url: str, request: Recorded) -> Sent:
 
 
 def _encode(headers: Mapping[str, str]) -> dict[bytes, bytes]:
-    return {name.encode(): value.encode("latin-1", "replace") for name, value in headers.items()}
+    return {name.encode(): encode_value(value) for name, value in headers.items()}
 
 
 def _read(answer: httpx.Response) -> bytes:

@@ -20,12 +20,12 @@ from bbops.runtime.agents.answers import (
 )
 from bbops.runtime.agents.calls import GivenCall, read_calls, safe_id, safe_name, write_arguments
 from bbops.runtime.agents.conversation import (
+    CallResult,
     Message,
     ModelAnswer,
     ModelMessage,
     ModelSettings,
     ToolCall,
-    ToolResult,
     ToolSpec,
 )
 from bbops.runtime.agents.turns import UserTurn, read_turns
@@ -53,7 +53,7 @@ class AnthropicMessages:
         self, model: ModelSettings, instructions: str, messages: Sequence[Message],
         tools: Sequence[ToolSpec],
     ) -> dict[str, Any]:  # fmt: skip
-        """Return the parameters of the step; see `Dialect`."""
+        """Return the parameters of the step; see `ModelDialect`."""
         options = dict(model.options)
         limit, temperature = options.pop("max_tokens", None), options.pop("temperature", None)
         every_tool = [*(options.pop("tools", None) or ()), *map(_write_tool, tools)]
@@ -69,7 +69,7 @@ class AnthropicMessages:
         return sent | ({} if temperature is None else {"temperature": temperature})
 
     def read(self, result: Any) -> ModelAnswer:
-        """Return the message of the model; see `Dialect`."""
+        """Return the message of the model; see `ModelDialect`."""
         blocks, reason = _blocks(result), text_of(result.get("stop_reason"))
         texts = [text_of(block.get("text")) for block in blocks if block.get("type") == "text"]
         text = "".join(texts)
@@ -115,7 +115,7 @@ def _write_call(call: ToolCall) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _write_result(result: ToolResult) -> dict[str, Any]:
+def _write_result(result: CallResult) -> dict[str, Any]:
     text = result.text if result.text.strip() else (_NO_TEXT if result.is_error else "")
     block = {"type": "tool_result", "tool_use_id": safe_id(result.call.id)}
     content = {"content": text} if text else {}

@@ -52,7 +52,7 @@ class ChatCompletions:
         self, model: ModelSettings, instructions: str, messages: Sequence[Message],
         tools: Sequence[ToolSpec],
     ) -> dict[str, Any]:  # fmt: skip
-        """Return the parameters of the step; see `Dialect`."""
+        """Return the parameters of the step; see `ModelDialect`."""
         options = dict(model.options)
         if not LIMITS & options.keys():
             options["max_completion_tokens"] = model.max_tokens
@@ -65,7 +65,7 @@ class ChatCompletions:
         return {"model": model.name, "messages": sent, "options": options}
 
     def read(self, result: Any) -> ModelAnswer:
-        """Return the first choice of a completion; see `Dialect`."""
+        """Return the first choice of a completion; see `ModelDialect`."""
         choice = _first(result)
         message, reason = choice["message"], text_of(choice.get("finish_reason"))
         given = maps_in(message.get("tool_calls"))

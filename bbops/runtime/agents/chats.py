@@ -13,9 +13,9 @@ from time import perf_counter
 from typing import Any, Final
 
 from bbops.base.streaming import StreamEvent
-from bbops.runtime.agents.control import AgentControl, RunDetails
+from bbops.runtime.agents.control import AgentControl, RunDetails, RunSummary
 from bbops.runtime.agents.tables import INSERT_CHAT, RunRow
-from bbops.runtime.agents.values import RunState, work_name
+from bbops.runtime.agents.values import AGENT_LIMIT, RunState, work_name
 from bbops.runtime.flow.masking import Mask
 from bbops.runtime.flow.run import Answer, Run
 from bbops.runtime.flow.streamed import SentStream
@@ -139,11 +139,7 @@ class ChatFunctions:
             raise Thrown(404, "there is no such chat")
         last = await control.last_run(chat)
         if last is not None and last.run.state in _UNDER_WAY:
-            value = {
-                "code": "chatBusy", "message": "the turn before is under way",
-                "approvals": last.waiting,
-            }  # fmt: skip
-            raise Thrown(409, "the turn before is under way", code="chatBusy", value=value)
+            raise Thrown(409, "the turn before is under way", code="chatBusy")
         return chat
 
     # ---- waiting for a turn
@@ -185,7 +181,7 @@ class TurnEvents:
         self._is_over = False
 
     async def read(self) -> Sequence[StreamEvent] | None:
-        """Return what has come since; None once the turn has ended, or waits for a person.
+        """Return new events; None once the turn has ended, or waits for a person.
 
         Raises:
             Thrown: 500, the turn has failed.
@@ -200,7 +196,7 @@ class TurnEvents:
         found = [*map(_event_of, details.steps_after(self._seen))]
         self._seen = max([self._seen, *(step["number"] for step in details.steps)])
         if details.run.state in {"failed", "held"}:
-            raise _failure(details)
+            raise _failure(details.run)
         waiting = [call for call in details.waiting if call["id"] != self._after]
         if details.run.state == "done" or waiting:
             self._is_over = True
@@ -229,24 +225,17 @@ def _event_of(step: Mapping[str, Any]) -> StreamEvent | None:
     return None
 
 
-def _failure(details: RunDetails) -> Thrown:
-    """Return why a turn has ended without an answer, as its user may know it."""
-    error, chat = details.run.error, details.run.chat
-    if details.run.state == "held":
+def _failure(run: RunSummary) -> Thrown:
+    """Return the error of a turn that has ended without an answer, as its user may see it."""
+    if run.state == "held":
         message = (
             "agents do not run by themselves here: the turn is held until its job is run, or the"
             " draft works for a time ('bbops drafts work')"
         )
-        value = {"code": "held", "message": message, "chat": chat}
-        return Thrown(503, message, code="held", value=value)
-    code = error.rpartition("[")[2].removesuffix("]") if error.endswith("]") else "agentFailed"
-    if code == "agentLimit":
-        message = "the agent has reached one of its limits"
-        value = {"code": code, "message": message, "chat": chat}
-        return Thrown(429, message, code=code, value=value)
-    message = "the agent cannot answer now"
-    value = {"code": "agentFailed", "message": message, "chat": chat}
-    return Thrown(502, message, code="agentFailed", value=value)
+        return Thrown(503, message, code="held")
+    if run.error.endswith(f"[{AGENT_LIMIT}]"):
+        return Thrown(429, "the agent has reached one of its limits", code=AGENT_LIMIT)
+    return Thrown(502, "the agent cannot answer now", code="agentFailed")
 
 
 def owner_of(run: Run) -> str:

@@ -12,6 +12,7 @@ from bbops.base.host import Database
 from bbops.runtime.agents.tables import SWEEP
 from bbops.runtime.agents.values import DECISION
 from bbops.runtime.work.statements import EMIT
+from bbops.runtime.work.values import format_time
 
 _decode = msgspec.json.Decoder().decode
 
@@ -103,7 +104,7 @@ class RunDetails:
 
 
 @dataclass(frozen=True, slots=True)
-class Approval:
+class CallApproval:
     """A call that a person decides about.
 
     Attributes:
@@ -125,11 +126,11 @@ class Approval:
     expires_at: int
 
     @property
-    def told(self) -> dict[str, Any]:
+    def shown_fields(self) -> dict[str, Any]:
         """The fields that the chat's user sees."""
         return {
             "id": self.id, "tool": self.tool, "arguments": self.arguments,
-            "expiresAt": self.expires_at,
+            "expiresAt": format_time(self.expires_at),
         }  # fmt: skip
 
 
@@ -171,7 +172,9 @@ class AgentControl:
         for step in found:
             step["content"] = _decode(step["content"])
         answer = None if row[12] is None else _decode(row[12])
-        return RunDetails(_summary(row), answer, found, [_approval(call).told for call in waiting])
+        return RunDetails(
+            _summary(row), answer, found, [_approval(call).shown_fields for call in waiting]
+        )
 
     async def messages(self, chat: str) -> list[dict[str, Any]]:
         """Return role, text and time of the messages of a chat, oldest first."""
@@ -179,7 +182,7 @@ class AgentControl:
         found = [
             {
                 "role": "user" if kind == "message" else "agent",
-                "text": _decode(content)["text"], "at": at,
+                "text": _decode(content)["text"], "at": format_time(at),
             } for kind, content, at in rows
         ]  # fmt: skip
         return [message for message in found if message["text"]]
@@ -192,7 +195,7 @@ class AgentControl:
         )
         return bool(rows)
 
-    async def approvals(self, limit: int, agent: str = "") -> list[Approval]:
+    async def approvals(self, limit: int, agent: str = "") -> list[CallApproval]:
         """Return the calls that wait for a person, oldest first."""
         also = "AND agent = ?" if agent else ""
         where = f"WHERE state = 'waiting' AND{_IS_UNDER_WAY} {also}"
@@ -200,7 +203,7 @@ class AgentControl:
         rows = await self._database.read(sql, (*([agent] if agent else ()), limit))
         return [_approval(row) for row in rows]
 
-    async def approvals_of(self, run: str) -> list[Approval]:
+    async def approvals_of(self, run: str) -> list[CallApproval]:
         """Return the calls of a run that need or needed an approval, oldest first."""
         rows = await self._database.read(f"{_APPROVAL} WHERE run = ? ORDER BY asked_at, id", (run,))
         return [_approval(row) for row in rows]
@@ -213,7 +216,7 @@ class AgentControl:
         """
         return list(await self._database.read(_USAGE, (since,)))
 
-    async def find_approval(self, id: str) -> Approval | None:  # noqa: A002 - its name everywhere
+    async def find_approval(self, id: str) -> CallApproval | None:  # noqa: A002 - its name everywhere
         """Return a call that a person decides about; None if it does not exist."""
         rows = await self._database.read(f"{_APPROVAL} WHERE id = ?", (id,))
         return _approval(rows[0]) if rows else None
@@ -245,7 +248,7 @@ def _summary(row: Sequence[Any]) -> RunSummary:
     return RunSummary(*row[:12])
 
 
-def _approval(row: Sequence[Any]) -> Approval:
+def _approval(row: Sequence[Any]) -> CallApproval:
     values = [*row]
     values[6] = _decode(values[6])
-    return Approval(*values)
+    return CallApproval(*values)

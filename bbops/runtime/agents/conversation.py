@@ -74,7 +74,7 @@ class ModelMessage:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolResult:
+class CallResult:
     """The result of a call, as a text that is usually JSON."""
 
     call: ToolCall
@@ -82,12 +82,12 @@ class ToolResult:
     is_error: bool = False
 
 
-Message = UserMessage | ModelMessage | ToolResult
+Message = UserMessage | ModelMessage | CallResult
 
 
 @dataclass(frozen=True, slots=True)
 class ModelAnswer:
-    """What a request to the model gave.
+    """The result of a request to the model.
 
     Attributes:
         is_cut: the answer ended at the limit of its tokens.
@@ -101,7 +101,7 @@ class ModelAnswer:
     tokens_out: int
 
 
-class Dialect(Protocol):
+class ModelDialect(Protocol):
     """The shapes of one vendor's protocol: parameters of an addon's step, and its results.
 
     Attributes:
@@ -118,7 +118,7 @@ class Dialect(Protocol):
         ...
 
     def read(self, result: Any) -> ModelAnswer:
-        """Return what the step's result says.
+        """Return the answer in the step's result.
 
         Raises:
             AddonFailure: `addon-answer`; it has neither text nor calls, or another form.

@@ -7,15 +7,15 @@ from typing import Final
 
 from bbops.runtime.agents.anthropic_messages import AnthropicMessages
 from bbops.runtime.agents.chat_completions import ChatCompletions
-from bbops.runtime.agents.conversation import Dialect
+from bbops.runtime.agents.conversation import ModelDialect
 
-DIALECTS: Final[Mapping[str, Dialect]] = {
+DIALECTS: Final[Mapping[str, ModelDialect]] = {
     "aiModel": ChatCompletions(),
     "chatModel": AnthropicMessages(),
 }
 
 
-def dialect_of(addon: str) -> Dialect:
+def dialect_of(addon: str) -> ModelDialect:
     """Return the dialect of an addon.
 
     Raises:

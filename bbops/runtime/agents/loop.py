@@ -15,13 +15,13 @@ from typing import Any, Final
 import msgspec
 
 from bbops.runtime.agents.conversation import (
-    Dialect,
+    CallResult,
     Message,
     ModelAnswer,
+    ModelDialect,
     ModelMessage,
     ModelSettings,
     ToolCall,
-    ToolResult,
     ToolSpec,
     UserMessage,
 )
@@ -92,7 +92,7 @@ class AgentSettings:
 
     name: str
     model: ModelSettings
-    dialect: Dialect
+    dialect: ModelDialect
     terms: Terms
     read: Callable[[Any], Any]
     prices: Sequence[float] | None
@@ -263,7 +263,7 @@ class _Turn:
             return (typed,)
         problem = "; ".join(f"'{path}' {texts[0]}" for path, texts in errors.items())
         self._count_mistake(f"its answer does not fit 'output': {problem}")
-        self.messages.append(ToolResult(call, problem, is_error=True))
+        self.messages.append(CallResult(call, problem, is_error=True))
         return None
 
     def _check_limits(self) -> None:
@@ -295,7 +295,7 @@ class _Turn:
         except ToolFailure as error:
             text, is_error = str(error), True
         ms = round(1000 * (perf_counter() - began))
-        self.messages.append(ToolResult(call, text, is_error))
+        self.messages.append(CallResult(call, text, is_error))
         content = {**_shown(call), "result": text, "isError": is_error}
         enter(f"{path}.end")
         await self._write(self._step("tool", content, call.name, ms=ms))

@@ -9,10 +9,10 @@ from typing import Any, Final
 import msgspec
 
 from bbops.runtime.agents.conversation import (
+    CallResult,
     Message,
     ModelMessage,
     ToolCall,
-    ToolResult,
     UserMessage,
 )
 
@@ -49,7 +49,7 @@ def _messages(steps: Iterable[Sequence[Any]]) -> list[Message]:
         elif kind == "model":
             found.append(ModelMessage(told["text"], tuple(map(_call, told["calls"]))))
         elif kind == "tool":
-            found.append(ToolResult(_call(told), told["result"], told["isError"]))
+            found.append(CallResult(_call(told), told["result"], told["isError"]))
         del name
     return _answered(found)
 
@@ -59,8 +59,8 @@ def _answered(messages: list[Message]) -> list[Message]:
     found: list[Message] = []
     for at, message in enumerate(messages):
         if isinstance(message, ModelMessage):
-            results = takewhile(lambda after: isinstance(after, ToolResult), messages[at + 1 :])
-            done = {result.call.id for result in results if isinstance(result, ToolResult)}
+            results = takewhile(lambda after: isinstance(after, CallResult), messages[at + 1 :])
+            done = {result.call.id for result in results if isinstance(result, CallResult)}
             open_ = [call for call in message.calls if call.id not in done]
             calls = tuple(call for call in message.calls if call.id in done)
             text = message.text or _written(open_)

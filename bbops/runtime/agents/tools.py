@@ -95,7 +95,7 @@ class ToolFailure(Exception):
 
 
 def describe_failure(failure: Failure) -> str:
-    """Return what a client of an endpoint would read of a failure, as JSON."""
+    """Return the text of a failure for a client, as JSON."""
     found: dict[str, Any] = {"status": failure.status, "code": failure.code or "error"}
     if isinstance(failure, Thrown):
         if isinstance(failure.value, dict | list | str | int | float | bool):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bbops.runtime.agents.conversation import Message, ModelMessage, ToolResult, UserMessage
+from bbops.runtime.agents.conversation import CallResult, Message, ModelMessage, UserMessage
 
 NO_RESULT: Final = '{"error": "the run ended before this call"}'
 BLANK: Final = "(empty message)"
@@ -26,7 +26,7 @@ class UserTurn:
         texts: texts that are not blank.
     """
 
-    results: tuple[ToolResult, ...]
+    results: tuple[CallResult, ...]
     texts: tuple[str, ...]
 
 
@@ -41,7 +41,7 @@ def read_turns(messages: Sequence[Message]) -> list[Turn]:
     - Consecutive answers become one, except for answers in the vendor's shape.
     """
     turns: list[Turn] = []
-    after: list[UserMessage | ToolResult] = []
+    after: list[UserMessage | CallResult] = []
     for message in messages:
         if not isinstance(message, ModelMessage):
             after.append(message)
@@ -58,7 +58,7 @@ def is_blank(message: ModelMessage) -> bool:
     return not message.calls and not message.text.strip()
 
 
-def _end_turn(turns: list[Turn], after: Sequence[UserMessage | ToolResult]) -> None:
+def _end_turn(turns: list[Turn], after: Sequence[UserMessage | CallResult]) -> None:
     """Add the user's turn: the results of the calls before it, and the texts."""
     said = [message.text for message in after if isinstance(message, UserMessage)]
     texts = tuple(text for text in said if text.strip())
@@ -70,17 +70,17 @@ def _end_turn(turns: list[Turn], after: Sequence[UserMessage | ToolResult]) -> N
 
 
 def _results(
-    turns: Sequence[Turn], after: Sequence[UserMessage | ToolResult]
-) -> tuple[ToolResult, ...]:  # fmt: skip
+    turns: Sequence[Turn], after: Sequence[UserMessage | CallResult]
+) -> tuple[CallResult, ...]:  # fmt: skip
     answer = turns[-1] if turns else None
     if not isinstance(answer, ModelMessage):
         return ()
-    found: dict[str, ToolResult] = {}
+    found: dict[str, CallResult] = {}
     for message in after:
-        if isinstance(message, ToolResult):
+        if isinstance(message, CallResult):
             found.setdefault(message.call.id, message)
     return tuple(
-        found.get(call.id) or ToolResult(call, NO_RESULT, is_error=True) for call in answer.calls
+        found.get(call.id) or CallResult(call, NO_RESULT, is_error=True) for call in answer.calls
     )
 
 

@@ -13,7 +13,7 @@ import msgspec
 from bbops.runtime.values import decimals, forms
 from bbops.runtime.values.decimals import parse_decimal
 from bbops.runtime.values.failures import BadValue, FlowError, Thrown, TooLong, WrongKind
-from bbops.runtime.values.formats import parse_time, parse_uuid
+from bbops.runtime.values.formats import HAS_NUL, parse_time, parse_uuid
 from bbops.runtime.values.operators import kind
 from bbops.runtime.values.values import MAX_TEXT, check_size, spend
 
@@ -120,9 +120,10 @@ def fit(value: Any, column: str, most: int) -> Any:
 
     Raises:
         TooLong: it has more characters than a column takes that says no `maxLength`.
+        BadValue: it has a NUL character.
         FlowError: it is neither.
     """
-    if value is None or (type(value) is str and len(value) <= most):
+    if value is None or (type(value) is str and len(value) <= most and "\0" not in value):
         return value
     to_text(value, column)
     raise too_long(column, most)
@@ -185,8 +186,10 @@ def _wrong(value: Any, column: str, wanted: str) -> FlowError:
 
 def to_text(value: Any, column: str) -> Any:
     """Encode for string and text."""
-    if type(value) is str or value is None:
+    if value is None or (type(value) is str and "\0" not in value):
         return value
+    if type(value) is str:
+        raise BadValue(f"column '{column}' {HAS_NUL}", column.rpartition(".")[2], HAS_NUL)
     raise _wrong(value, column, "text")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from multipart import parse_options_header
 
+from bbops.base.header_values import encode_value, find_fault
 from bbops.runtime.values.failures import BadValue, Failure, WrongKind
 from bbops.runtime.values.operators import text
 
@@ -84,9 +85,9 @@ def set_headers(headers: Any) -> Headers:
         whole = text(value)
         if not can_set(name):
             raise BadValue(f"header '{name[:60]}' cannot be set")
-        if any(ord(c) < 32 or ord(c) == 127 for c in whole):
-            raise BadValue(f"header '{name[:60]}' cannot hold a control character")
+        if fault := find_fault(whole):
+            raise BadValue(f"header '{name[:60]}' {fault}")
         if lower == "set-cookie" and _CONTROL_COOKIE(whole):
             raise BadValue("a cookie of the control plane cannot be set")
-        out.append((lower.encode(), whole.encode("latin-1", "replace")))
+        out.append((lower.encode(), encode_value(whole)))
     return out

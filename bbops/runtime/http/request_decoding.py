@@ -15,6 +15,7 @@ from bbops.runtime.http.responses import Answering, TooLarge
 from bbops.runtime.http.uploads import Received, Uploads
 from bbops.runtime.steps.api_keys import KEY_NAME
 from bbops.runtime.values.failures import InvalidInput, Thrown
+from bbops.runtime.values.formats import HAS_NUL
 from bbops.runtime.values.json_faults import name_json_fault
 from bbops.runtime.values.queries import refuse_unknown
 
@@ -185,7 +186,7 @@ def check_params(params: Mapping[str, str]) -> None:
     """
     for name, text in params.items():
         if "\0" in text:
-            raise InvalidInput({name: ["must be text"]})
+            raise InvalidInput({name: [HAS_NUL]})
 
 
 def _query(raw: bytes) -> dict[str, list[str]]:

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from bbops.base.header_values import encode_value
 from bbops.base.storage import Folder
 from bbops.runtime.auth.credentials import Credentials
 from bbops.runtime.auth.key_uses import KeyUses
@@ -269,7 +270,7 @@ class Answering:
             sent.append(_JSON)
         else:
             body = value if type(value) is bytes else text(value).encode()
-            sent.append((b"content-type", content_type.encode("latin-1", "replace")))
+            sent.append((b"content-type", encode_value(content_type)))
             if content_type.startswith("text/html"):
                 sent += [one for one in _PAGE if not has_header(sent, one[0])]
         return status, body, sent

@@ -55,13 +55,11 @@ def link_agent(data: Mapping[str, Any], functions: Mapping[str, Function], mask:
 
 
 def _tool(data: Mapping[str, Any], functions: Mapping[str, Function]) -> LinkedTool:
-    approval = data["approval"]
-    if data["approval_code"] is not None:
-        approval = link_condition(data["approval_code"])
+    code, approval = data["approval_code"], data["approval"]
     return LinkedTool(
         ToolSpec(data["name"], data["description"], data["schema"]), functions[data["function"]],
-        compile_shape(data["arguments"]), data["parts"], bool(approval)
-        if not callable(approval) else approval,
+        compile_shape(data["arguments"]), data["parts"],
+        approval if code is None else link_condition(code),
     )  # fmt: skip
 
 

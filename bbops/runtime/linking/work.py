@@ -7,6 +7,7 @@ import json
 import marshal
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Final
 
 from bbops.runtime.flow.caching import Cache
@@ -44,6 +45,9 @@ from bbops.runtime.work.values import (
     RetryPolicy,
 )
 from bbops.runtime.work.worker import WorkPlan
+
+MAX_REPORTED: Final = 1_000
+"""The most receivers with problems that a release logs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +115,7 @@ class Work:
         for agent in data["agents"]:
             function = link_agent(agent, functions, release.answering.mask)
             functions[function.name] = function
-            tools = {one["function"]: one["function"] for one in agent["tools"]}
+            tools = {tool["function"]: tool["function"] for tool in agent["tools"]}
             self._linked[function.name] = _Linked({}, tools, {})
         mark_files(functions, {name: each.calls.values() for name, each in self._linked.items()})
         for one in self._linked.values():
@@ -122,6 +126,7 @@ class Work:
         self._sender = (
             DeliverySender(host.database, host.http) if host.http and host.sends else None
         )
+        self._reported = set[tuple[str, str, str]]()
         waiting = [*data["triggers"], *data["on_dead"]]
         works = [*waiting, *data["tasks"], *data["functions"], *data["turns"]]
         self._works = {one["name"]: _work(one, functions[one["function"]]) for one in works}
@@ -180,6 +185,14 @@ class Work:
         lane = lane_of(job.work, work.lane, job.payload) or job.lane
         return replace(job, lane=lane, seats=work.seats, priority=work.priority)
 
+    def _report_receiver(self, webhook: str, receiver: str, problem: str) -> None:
+        """Log the problem of a receiver's row, once for each release."""
+        line = webhook, receiver, problem
+        if line not in self._reported and len(self._reported) < MAX_REPORTED:
+            self._reported.add(line)
+            message = f"receiver '{receiver}' of webhook '{webhook}' misses events: {problem}"
+            self._release.answering.host.log.write("warn", message, {})
+
     async def _sends(self, recorded: RunRecord) -> bool:
         """Do what a job of a webhook does; return whether it is one."""
         name = recorded.job.work.removeprefix(WEBHOOKS)
@@ -187,7 +200,8 @@ class Work:
         if webhook is None or name == recorded.job.work or self._sender is None:
             return False
         if name.endswith(FAN_OUT):
-            await fan_out(webhook, recorded, self._sender.database)
+            report = partial(self._report_receiver, webhook.name)
+            await fan_out(webhook, recorded, self._sender.database, report)
         else:
             await self._sender.deliver(webhook, recorded)
         return True

@@ -8,8 +8,9 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from bbops.base.header_values import MAX_CHARACTERS, find_fault
 from bbops.base.host import HttpRequest, HttpResponse
-from bbops.runtime.values.failures import HttpFailure, WrongKind
+from bbops.runtime.values.failures import BadHeader, HttpFailure, WrongKind
 from bbops.runtime.values.operators import kind, text
 from bbops.runtime.values.outside import Refusal, failure_of, may_repeat, send
 from bbops.runtime.values.values import check_size, spend
@@ -25,10 +26,14 @@ OURS: Final = frozenset({
 """Headers that the connection itself needs."""
 
 _NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}").fullmatch
-_VALUE = re.compile(r"[\x20-\x7e\x80-\xff\t]{0,8000}").fullmatch
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder().decode
 _CHARSETS = {"iso-8859-1": "latin-1", "latin1": "latin-1", "windows-1252": "cp1252"}
+
+
+def can_send(header: str) -> bool:
+    """Return whether a request may have a header: its name is valid, and not the connection's."""
+    return _NAME(header) is not None and header.lower() not in OURS
 
 
 async def ask(
@@ -39,6 +44,7 @@ async def ask(
 
     Raises:
         HttpFailure: see there; also for a status that is neither 2xx nor `allowed`.
+        BadHeader: a header cannot be sent.
     """
     sent, content_type = _body(body, form)
     given = _headers(headers)
@@ -84,10 +90,10 @@ def _headers(headers: Any) -> dict[str, str]:
     found = {}
     for name, value in _pairs(headers, "headers"):
         lower = name.lower()
-        if not _NAME(name) or lower in OURS:
-            raise HttpFailure("httpInvalid", f"header '{name[:60]}' cannot be sent")
-        if not _VALUE(value):
-            raise HttpFailure("httpInvalid", f"the value of header '{name}' cannot be sent")
+        if not can_send(name):
+            raise BadHeader(f"header '{name[:60]}' cannot be sent")
+        if fault := find_fault(value, MAX_CHARACTERS):
+            raise BadHeader(f"header '{name}' {fault}")
         found[lower] = value
     return found
 

@@ -10,6 +10,7 @@
     + JobFailure          a job meets a limit: it takes too long, goes too deep, gives too much
     + BadValue            400: of the right type, but none that the step can do anything with
       + WrongKind         a json value is of another kind than the step takes
+      + BadHeader           a header that cannot be sent
       + TooLong           a text is longer than its column, or a search, takes
     + OutOfFuel           more loop rounds or calls than a run may spend
     + Late                a step took longer than its `timeout`
@@ -172,6 +173,12 @@ class WrongKind(BadValue):
 
     def __init__(self, message: str, field: str = "") -> None:
         super().__init__(message, field, "a value has the wrong type")
+
+
+class BadHeader(BadValue):
+    """A header that a step cannot send, for its name or its value."""
+
+    code = "httpInvalid"
 
 
 class TooLong(BadValue):

@@ -21,6 +21,10 @@ _MAX_EMAIL: Final = 254
 _MAX_URL: Final = 8_000
 
 
+HAS_NUL: Final = "has a NUL character, which the database cannot store"
+"""The message of a field with such a text: PostgreSQL stores none, so SQLite does not either."""
+
+
 def is_sound(text: str) -> bool:
     """Return whether databases and JSON can hold the text: no NUL, no lone surrogate."""
     if "\0" in text:

@@ -25,6 +25,7 @@ from bbops.runtime.values.fields import (
     say_plainly,
 )
 from bbops.runtime.values.filters.numbers import parse_number
+from bbops.runtime.values.formats import HAS_NUL
 from bbops.runtime.values.values import MAX_LIST
 
 Errors = dict[str, list[str]]
@@ -185,6 +186,7 @@ def _compile_whole(spec: Spec, check_parts: Check, say: Say) -> Check:
 def _compile_scalar(spec: Spec, say: Say) -> Check:
     convert, usual = SCALARS[spec["type"]]
     message, required = say("type", spec["type"], usual), say("required", None, REQUIRED)
+    has_nul = say("type", spec["type"], HAS_NUL) if spec["type"] in {"string", "text"} else message
     rules, nullable = compile_rules(spec, say), spec.get("nullable", False)
     refuses_empty = spec["type"] in TEXT_TYPES and spec.get("minLength", 0) >= 1
 
@@ -195,7 +197,8 @@ def _compile_scalar(spec: Spec, say: Say) -> Check:
             return _report(errors, path, required)
         typed = convert(value)
         if typed is NOTHING:
-            return _report(errors, path, message)
+            is_nul = type(value) is str and "\0" in value
+            return _report(errors, path, has_nul if is_nul else message)
         for holds, broken in rules:
             if not holds(typed):
                 _report(errors, path, broken)

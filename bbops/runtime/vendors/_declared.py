@@ -10,8 +10,9 @@ from urllib.parse import quote, urlencode
 
 from msgspec import UNSET
 
+from bbops.base.header_values import MAX_CHARACTERS, find_fault
 from bbops.base.host import Http, HttpResponse
-from bbops.runtime.values.failures import FlowError, HttpFailure
+from bbops.runtime.values.failures import BadHeader, FlowError
 from bbops.runtime.values.operators import text
 from bbops.runtime.values.outside import MOST_WORDS, Refusal, send
 from bbops.runtime.values.shapes import compile_shape
@@ -26,7 +27,6 @@ Lists = Literal["repeat", "index", "comma"]
 UNAUTHORIZED: Final = 401
 MOST_FORM: Final = 10_000_000
 _HOLE: Final = re.compile(r"\{([^{}]*)\}")
-_VALUE: Final = re.compile(r"[\x20-\x7e\x80-\xff\t]{0,8000}").fullmatch
 _MESSAGES: Final = ("message", "error_description", "detail", "title", "error", "errors", "msg")
 _REASONS: Final = ("code", "reason", "type", "status", "error")
 
@@ -201,8 +201,8 @@ def _path(path: str, values: Mapping[str, Any]) -> str:
 
 def _header(name: str, value: Any) -> str:
     found = ", ".join(map(text, value)) if isinstance(value, list) else text(value)
-    if not _VALUE(found):
-        raise HttpFailure("httpInvalid", f"the value of header '{name}' cannot be sent")
+    if fault := find_fault(found, MAX_CHARACTERS):
+        raise BadHeader(f"header '{name}' {fault}")
     return found
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol
 
 from bbops.base.host import Database
+from bbops.runtime.work.receiver_events import read_events
 from bbops.runtime.work.statements import Statement
 
 
@@ -19,6 +20,7 @@ class Receiver:
         id: the key of its row, or its variable or URL in the project's file.
         disabled_at: ISO 8601 in UTC; empty if it is enabled.
         is_row: it is stored in a table, so the project's users may have written the URL.
+        problem: the fault of its column `events`; empty without one.
     """
 
     id: str
@@ -26,14 +28,19 @@ class Receiver:
     secret: str
     disabled_at: str = ""
     is_row: bool = False
+    problem: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class ReceiverPage:
-    """A page of receiver ids, and the key after which the next page begins; None at the end."""
+    """A page of receiver ids, and the key after which the next page begins; None at the end.
+
+    `problems` are the faults of columns `events`, by the ids of their receivers.
+    """
 
     ids: Sequence[str]
     after: Any = None
+    problems: Mapping[str, str] = field(default_factory=dict)
 
 
 class Receivers(Protocol):
@@ -77,7 +84,7 @@ class TableReceivers:
         marks: the placeholders of `key`, `owner` and `time` in the SQL of the database.
         read_key: converts a receiver's id to a key.
         read_owner: converts an owner to a parameter.
-        read_events: decodes a value of the column `events`.
+        decode_events: decodes a value of the column `events`.
     """
 
     table: str
@@ -86,7 +93,7 @@ class TableReceivers:
     marks: Mapping[str, str]
     read_key: Callable[[str], Any]
     read_owner: Callable[[Any], Any]
-    read_events: Callable[[Any], Any]
+    decode_events: Callable[[Any], Any]
 
     async def page(
         self, database: Database, event: str, owner: Any, after: Any, limit: int
@@ -104,12 +111,10 @@ class TableReceivers:
             f' ORDER BY "{self.key}" LIMIT ?',
             (*parameters, limit),
         )
-        ids = [str(key) for key, events in rows if self._accepts(event, events)]
-        return ReceiverPage(ids, rows[-1][0] if len(rows) == limit else None)
-
-    def _accepts(self, event: str, events: Any) -> bool:
-        names = self.read_events(events)
-        return names is None or (type(names) is list and event in names)
+        found = {str(key): read_events(self.decode_events(events)) for key, events in rows}
+        ids = [key for key, events in found.items() if events.accept(event)]
+        problems = {key: events.problem for key, events in found.items() if events.problem}
+        return ReceiverPage(ids, rows[-1][0] if len(rows) == limit else None, problems)
 
     async def find(self, database: Database, receiver: str) -> Receiver | None:
         """Return the receiver of a row."""
@@ -144,11 +149,16 @@ class TableReceivers:
         """Return rows by their keys."""
         where = ' WHERE "disabled_at" IS NOT NULL' if disabled else ""
         rows = await database.read(
-            f'SELECT "{self.key}", "url", "disabled_at" FROM "{self.table}"{where}'
+            f'SELECT "{self.key}", "url", "disabled_at", "events" FROM "{self.table}"{where}'
             f' ORDER BY "{self.key}" LIMIT ?',
             (limit,),
         )
-        return [Receiver(str(key), url, "", _format_time(at)) for key, url, at in rows]
+        return [
+            Receiver(
+                str(key), url, "", _format_time(at), is_row=True,
+                problem=read_events(self.decode_events(events)).problem,
+            ) for key, url, at, events in rows
+        ]  # fmt: skip
 
 
 _DISABLED: Final = (

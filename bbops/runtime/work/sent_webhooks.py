@@ -87,8 +87,17 @@ def fan_out_job(
     return NewJob(f"{work}@{message}{page}", work, payload, priority=LOW, cause=cause)
 
 
-async def fan_out(webhook: OutgoingWebhook, record: RunRecord, database: Database) -> None:
+async def fan_out(
+    webhook: OutgoingWebhook, record: RunRecord, database: Database,
+    report: Callable[[str, str], None],
+) -> None:  # fmt: skip
     """Create a job for each receiver of a page, and a fan-out job for the next page.
+
+    Args:
+        webhook: the webhook of the message.
+        record: the record of the job.
+        database: the project's database.
+        report: takes a receiver whose row has a problem, and the problem.
 
     Raises:
         HeldError: the event was removed from the webhook.
@@ -106,6 +115,8 @@ async def fan_out(webhook: OutgoingWebhook, record: RunRecord, database: Databas
         raise LaterError(engine.now() + _WAIT_MS)
     body = None if "after" in request else write_body(webhook, request, engine.now())
     page = await webhook.receivers.page(database, event, owner, after, PAGE)
+    for receiver, problem in page.problems.items():
+        report(receiver, problem)
     message = job.uid.rpartition("@")[2].partition("/")[0]
     effects = _enqueue_deliveries(engine, job, webhook.name, message, page.ids)
     if body is not None and page.ids:

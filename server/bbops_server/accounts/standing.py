@@ -1,7 +1,8 @@
 """Whether the user of an earlier decision may still make it.
 
 Decisions outlive the request that made them: an accepted commit, an allowed commit of a fork, the
-hosts of a draft. They count as long as their user has the permission for them.
+hosts of a draft, a commit that goes live during a freeze. They count as long as their user has the
+permission for them.
 """
 
 from __future__ import annotations
@@ -17,7 +18,8 @@ def may_still(settings: Settings, who: str, permission: Permission, project: str
 
     Args:
         settings: of the server.
-        who: the e-mail address in the decision; empty, and `local`, for the user of this machine.
+        who: the e-mail address or the account's id in the decision; empty, and `local`, for the
+            user of this machine.
         permission: the permission that the decision needs.
         project: the name of the project.
 

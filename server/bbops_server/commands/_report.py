@@ -132,7 +132,8 @@ class Terminal:
     def stalled(self, event: Stalled, name: str) -> None:
         """Say why the newest revision is not live, and the cure."""
         if event.diagnostics:
-            say(f"{click.style('refused', fg='red', bold=True)}  {name}{self.after}")
+            word = click.style("refused", fg="red", bold=True)
+            say(f"{word}  {name}{self.describe_outcome(event)}")
             self.diagnostics(event.diagnostics)
             return
         word = click.style("stalled", fg="red", bold=True)
@@ -140,12 +141,12 @@ class Terminal:
         if event.hint:
             say(f"         hint: {printable(event.hint)}")
 
-    @property
-    def after(self) -> str:
-        """What happens to requests meanwhile."""
+    def describe_outcome(self, event: Stalled) -> str:
+        """Return the consequence of a refusal for requests."""
         if self.mode == "dev":
             return "routes answer 503 until this is fixed"
-        return "this is not published; the last live release keeps serving"
+        after = "the last live release keeps serving" if event.serving else "nothing is live yet"
+        return f"this is not published; {after}"
 
     def diagnostics(self, found: list[JsonDiagnostic]) -> None:
         """Print diagnostics as `bbops validate` does."""

@@ -13,6 +13,7 @@ import click
 from bbops.base.errors import ServerError
 from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
+from bbops_server.commands._declared_env import warn_undeclared
 from bbops_server.commands._env_state import EnvState, find_env_state
 from bbops_server.commands._projects import folder_of, of_project, where_state
 from bbops_server.commands._secret_input import find_oddities, read_piped, require_text
@@ -81,7 +82,8 @@ def set_value(
     Without VALUE, the value is read from a prompt or a pipe, which keeps it out of the shell
     history: bbops env set NAME < key.pem. A value that begins with '-' is read that way alone.
     One final line break of a pipe is removed; everything else is kept, and characters that cannot
-    be seen are reported. The encoding is UTF-8.
+    be seen are reported. The encoding is UTF-8. A NAME that the live release's project.yaml does
+    not declare is reported, too, and kept.
     """
     _require_name(name)
     found = find_env_state(state, drafts=drafts)
@@ -89,10 +91,12 @@ def set_value(
     value = ask(name) if value is None else require_text(value)
     found.make()
     _open(folder).set(name, value)
-    oddities = list(find_oddities(value))
-    for oddity in oddities:
-        click.echo(f"warning: {oddity}; it is kept", err=True)
-    answer = {"set": name, **({"warnings": oddities} if oddities else {})}
+    state_of_project = folder.parent if drafts and not of_server else folder
+    undeclared = "" if of_server else warn_undeclared(name, state_of_project, Path.cwd())
+    warnings = [*find_oddities(value), *filter(None, [undeclared])]
+    for warning in warnings:
+        click.echo(f"warning: {warning}; it is kept", err=True)
+    answer = {"set": name, **({"warnings": warnings} if warnings else {})}
     _show(found, answer, f"{name} is set", as_json=as_json)
 
 

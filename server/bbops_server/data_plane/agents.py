@@ -13,7 +13,7 @@ from bbops.base.json_agents import (
     AgentUsage,
     DecidedCall,
 )
-from bbops.runtime.agents.control import AgentControl, Approval, RunSummary
+from bbops.runtime.agents.control import AgentControl, CallApproval, RunSummary
 from bbops.runtime.agents.tables import write_json
 from bbops.runtime.work.engine import now_ms
 from bbops_server.data_plane.jobs import answers_about, database_of
@@ -104,7 +104,7 @@ def _run(live: Live, run: RunSummary) -> AgentRun:
     )  # fmt: skip
 
 
-def _call(live: Live, call: Approval) -> AgentCall:
+def _call(live: Live, call: CallApproval) -> AgentCall:
     return AgentCall(
         call.id, call.run, call.agent, call.chat, call.owner, call.tool,
         _masked(live, call.arguments), call.state, call.decided_by, call.asked_at / 1000,

@@ -97,7 +97,7 @@ async def _repeat(live: Live, request: RepeatDelivery) -> RepeatDeliveryAnswer:
 async def _receivers(live: Live, request: ListReceivers) -> ReceiverList:
     found = await _sent_log(live).receivers(request.most, disabled=request.disabled)
     return ReceiverList([
-        JsonReceiver(webhook, show_url(one.id), show_url(one.url), one.disabled_at)
+        JsonReceiver(webhook, show_url(one.id), show_url(one.url), one.disabled_at, one.problem)
         for webhook, one in found
     ])  # fmt: skip
 

@@ -38,6 +38,8 @@ async def use(forge: GitLabForge, world: GitLabWorld) -> None:
     await forge.comment(pull.number, "<!-- x --> two", known)
     await forge.find_comment(pull.number, "<!-- x -->")
     await forge.report(StatusReport(pull.head, "bbops/check", "failure", "1 mistake"))
+    world.run_job(pull.head, "test", "success")
+    world.run_job(pull.head, "trigger deploy", "success")
     await forge.list_checks(pull.head)
     await forge.read_rules("main")
     await forge.find("topic", "main")

@@ -96,7 +96,7 @@ def test_free_tier_has_no_approval_rules_and_a_missing_role_is_an_error(
     assert "the role Developer or Maintainer" in caught.value.hint
 
 
-def test_newest_result_of_each_status_counts(
+def test_newest_result_of_each_job_counts(
     world: GitLabWorld, gitlab: GitLabServer, forge: GitLabForge, head: str, run: Run
 ) -> None:
     gitlab.page_size = 2
@@ -104,11 +104,50 @@ def test_newest_result_of_each_status_counts(
         ("ci", "failure"), ("ci", "success"), ("lint", "skipped"), ("old", "canceled"),
         ("slow", "running"), ("optional docs", "failure"), ("new", "manual"),
     ):  # fmt: skip
-        world.statuses.append(Status(world.new_id(), head, name, state, "ada"))
+        world.run_job(head, name, state)
     assert run(forge.list_checks(head)) == {
         "ci": "success", "lint": "success", "old": "failure", "slow": "pending",
         "optional docs": "success", "new": "pending",
     }  # fmt: skip
+
+
+def post(world: GitLabWorld, head: str, name: str, state: str, who: str) -> None:
+    world.statuses.append(Status(world.new_id(), head, name, state, who))
+
+
+def test_status_of_a_developer_does_not_replace_a_job(
+    world: GitLabWorld, forge: GitLabForge, head: str, run: Run
+) -> None:
+    for name in ("test", "trigger deploy"):
+        world.run_job(head, name, "failure")
+        post(world, head, name, "success", "bea")
+    assert run(forge.list_checks(head)) == {"test": "failure", "trigger deploy": "failure"}
+    for name in ("test", "trigger deploy"):
+        world.run_job(head, name, "success")
+    assert run(forge.list_checks(head)) == {"test": "success", "trigger deploy": "success"}
+
+
+def test_status_of_a_developer_is_not_a_success(
+    world: GitLabWorld, forge: GitLabForge, head: str, run: Run
+) -> None:
+    post(world, head, "anything", "success", "bea")
+    assert run(forge.list_checks(head)) == {}
+    post(world, head, "jenkins", "failure", "cyd")
+    post(world, head, "jenkins", "success", "bea")
+    assert run(forge.list_checks(head)) == {"jenkins": "failure"}
+    post(world, head, "jenkins", "success", "cyd")
+    assert run(forge.list_checks(head)) == {}
+
+
+def test_status_of_the_server_counts_beside_a_job_of_its_name(
+    world: GitLabWorld, forge: GitLabForge, head: str, run: Run
+) -> None:
+    post(world, head, "bbops/check", "failure", BOT)
+    post(world, head, "bbops/check", "success", "bea")
+    world.run_job(head, "bbops/check", "success", "bea")
+    assert run(forge.list_checks(head)) == {"bbops/check": "failure"}
+    post(world, head, "bbops/check", "success", BOT)
+    assert run(forge.list_checks(head)) == {"bbops/check": "success"}
 
 
 def test_developers_and_higher_may_write(world: GitLabWorld, forge: GitLabForge, run: Run) -> None:

@@ -83,8 +83,40 @@ def create_status(call: GitLabCall) -> Reply:
 @route("GET", _STATUSES, READ, "CommitStatusSchema[]")
 def list_statuses(call: GitLabCall) -> Reply:
     commit = call.path["sha"]
-    newest = {each.context: each for each in call.world.statuses if each.commit == commit}
-    return Reply(200, [call.shapes.status(status) for status in newest.values()])
+    found = [each for each in call.world.statuses if each.commit == commit]
+    if call.query.get("all") != "true":
+        found = list({each.context: each for each in found}.values())
+    return Reply(200, [call.shapes.status(status) for status in found])
+
+
+@route("GET", f"{PROJECT}/pipelines", READ, "PipelineSchema[]")
+def list_pipelines(call: GitLabCall) -> Reply:
+    world, commit = call.world, call.query["sha"]
+    found = dict.fromkeys(world.jobs[job.id] for job in world.list_jobs(commit))
+    return Reply(200, [call.shapes.pipeline(number, commit) for number in found])
+
+
+@route("GET", f"{PROJECT}/pipelines/{{pipeline}}/jobs", READ, "JobSchema[]")
+def list_jobs(call: GitLabCall) -> Reply:
+    return Reply(200, _list_jobs(call, are_bridges=False))
+
+
+@route("GET", f"{PROJECT}/pipelines/{{pipeline}}/bridges", READ, "BridgeSchema[]")
+def list_bridges(call: GitLabCall) -> Reply:
+    return Reply(200, _list_jobs(call, are_bridges=True))
+
+
+def _list_jobs(call: GitLabCall, *, are_bridges: bool) -> list[dict[str, object]]:
+    """Return the jobs of a pipeline; a newer status of a job's name has replaced the job."""
+    world, pipeline = call.world, call.number("pipeline")
+    newest = {(each.commit, each.context): each.id for each in world.statuses}
+    has_replaced = not are_bridges and call.query.get("include_retried") == "true"
+    return [
+        call.shapes.job(job) for job in world.statuses
+        if world.jobs.get(job.id) == pipeline
+        and job.context.startswith("trigger") is are_bridges
+        and (has_replaced or newest[job.commit, job.context] == job.id)
+    ]  # fmt: skip
 
 
 @route("GET", f"{PROJECT}/deployments", READ, "DeploymentSchema[]")

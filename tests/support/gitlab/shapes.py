@@ -115,6 +115,22 @@ class GitLabShapes:
             "author": self.user(status.who),
         }  # fmt: skip
 
+    def job(self, job: Status) -> Json:
+        shown = self.status(job)
+        return {
+            "id": job.id, "name": job.context, "status": shown["status"], "stage": "test",
+            "ref": "main", "tag": False, "created_at": TIME, "user": self.user(job.who),
+            "allow_failure": shown["allow_failure"],
+            "pipeline": self.pipeline(self.world.jobs[job.id], job.commit),
+        }  # fmt: skip
+
+    def pipeline(self, number: int, commit: str) -> Json:
+        return {
+            "id": number, "iid": number, "project_id": self.world.repo.id, "sha": commit,
+            "ref": "main", "status": "success", "source": "push", "created_at": TIME,
+            "updated_at": TIME, "web_url": f"{self.page}/-/pipelines/{number}",
+        }  # fmt: skip
+
     def environment(self, environment: Environment) -> Json:
         return {
             "id": environment.id, "name": environment.name, "slug": "slug", "created_at": TIME,

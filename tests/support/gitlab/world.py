@@ -10,7 +10,7 @@ from typing import Final
 
 from tests.support.forge_api import TIME
 from tests.support.github import bare
-from tests.support.github.facts import Pull, Repo, Review
+from tests.support.github.facts import Pull, Repo, Review, Status
 from tests.support.github.webhooks import Delivery, Webhooks
 from tests.support.github.world import GitHubWorld, Refused
 from tests.support.served import git
@@ -54,6 +54,7 @@ class GitLabWorld(GitHubWorld):
         versions: the versions of all merge requests.
         squashes: by number, the squash commit of a merge request.
         environments: the environments.
+        jobs: the ids of the statuses that are jobs, with the ids of their pipelines.
     """
 
     git_right = "api: write"
@@ -68,6 +69,7 @@ class GitLabWorld(GitHubWorld):
         self.versions: list[Version] = []
         self.squashes: dict[int, str] = {}
         self.environments: list[Environment] = []
+        self.jobs: dict[int, int] = {}
 
     def add_token(
         self, who: str = "bbops-bot", rights: Mapping[str, str] | None = None, *,
@@ -87,6 +89,18 @@ class GitLabWorld(GitHubWorld):
             found = self.new_id()
             self.accounts[found] = login
         return found
+
+    def run_job(self, commit: str, name: str, state: str, who: str = "ada") -> Status:
+        """Run a job of a commit's pipeline; a job `trigger …` starts another pipeline."""
+        job = Status(self.new_id(), commit, name, state, who)
+        known = (self.jobs[each.id] for each in self.list_jobs(commit))
+        self.jobs[job.id] = next(known, 0) or self.new_id()
+        self.statuses.append(job)
+        return job
+
+    def list_jobs(self, commit: str) -> list[Status]:
+        """Return the jobs of a commit, oldest first."""
+        return [each for each in self.statuses if each.id in self.jobs and each.commit == commit]
 
     def level(self, login: str) -> int:
         """Return the access level of a user; 0 for a stranger."""

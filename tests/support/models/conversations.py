@@ -10,12 +10,12 @@ from typing import Any
 from hypothesis import strategies as st
 
 from bbops.runtime.agents.conversation import (
-    Dialect,
+    CallResult,
     Message,
+    ModelDialect,
     ModelMessage,
     ModelSettings,
     ToolCall,
-    ToolResult,
     ToolSpec,
     UserMessage,
 )
@@ -52,14 +52,14 @@ def conversations(draw: st.DrawFn) -> list[Message]:
             messages.append(answer)
             calls += answer.calls
         answered = draw(st.lists(st.sampled_from(calls), max_size=3))
-        messages += [ToolResult(call, draw(_TEXTS), draw(st.booleans())) for call in answered]
+        messages += [CallResult(call, draw(_TEXTS), draw(st.booleans())) for call in answered]
         if draw(st.booleans()):
             messages.append(UserMessage(draw(_TEXTS)))
     return [*messages, UserMessage(draw(_TEXTS))]
 
 
 def body_of(
-    dialect: Dialect, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = TOOLS,
+    dialect: ModelDialect, messages: Sequence[Message], *, tools: Sequence[ToolSpec] = TOOLS,
     model: ModelSettings = SETTINGS, instructions: str = "Be kind.",
 ) -> dict[str, Any]:  # fmt: skip
     """Return the body that the addon's step sends."""
@@ -73,7 +73,7 @@ def body_of(
     return plain
 
 
-def mistakes_in(dialect: Dialect, body: Mapping[str, Any]) -> list[str]:
+def mistakes_in(dialect: ModelDialect, body: Mapping[str, Any]) -> list[str]:
     """Return the rules of the vendor that a body breaks."""
     is_chat = dialect.step == "aiModel.chatCompletion"
     return [*(chat_mistakes(body) if is_chat else message_mistakes(body))]

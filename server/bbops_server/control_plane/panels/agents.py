@@ -50,7 +50,7 @@ async def show_agents(
     shown, project = await OutlinePage.open(visit, name), VisitedProject.open_target(visit, name)
     calls = (await project.ask(ListAgentCalls, "", MAX_SHOWN)).calls
     runs = (await project.ask(ListAgentRuns, agent, MAX_SHOWN)).runs
-    usage = {one.agent: one for one in await find_usage(project, _DAY_SECONDS)}
+    usage = {used.agent: used for used in await find_usage(project, _DAY_SECONDS)}
     return shown.show(
         "agents", agents=shown.outline.agents if shown.outline else (), calls=calls, runs=runs,
         usage=usage, agent=agent, most=MAX_SHOWN, target=project.draft, as_json=_as_json,

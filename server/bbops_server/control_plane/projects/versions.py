@@ -100,7 +100,9 @@ async def resume(visit: Here, name: FromPath[str]) -> SuspensionState:
 async def exempt(visit: Here, name: FromPath[str]) -> ExemptedRevision:
     """Publish the newest commit despite a freeze; later commits wait."""
     try:
-        revision = find_versions(visit, name).exempt(visit.caller.email)
+        revision = find_versions(visit, name).exempt(
+            visit.caller.email, visit.caller.person
+        )  # fmt: skip
     except BbopsError as error:
         raise refuse(error) from None
     await visit.note("publish despite freeze", object=f"{name} {revision}")

@@ -45,7 +45,7 @@ class GitLabProject:
             headers={"accept": "application/json"},
         )  # fmt: skip
         self._logins: frozenset[str] = frozenset()
-        self._id = 0
+        self._id = self._own_id = 0
         self._user_ids: dict[str, int] = {}
 
     @property
@@ -77,7 +77,13 @@ class GitLabProject:
         if not self._logins:
             user = await self.api.get(f"{V4}/user", GitLabUser, right=READ)
             self._logins = frozenset({user.username})
+            self._own_id = user.id
         return self._logins
+
+    async def own_id(self) -> int:
+        """Return the id of the token's user; later calls send no request."""
+        await self.bot_logins()
+        return self._own_id
 
     async def login_of(self, subject: str) -> str:
         """Return the login of a user, by the id that sign-in has reported."""

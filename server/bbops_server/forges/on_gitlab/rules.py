@@ -1,17 +1,16 @@
-"""The rules for merges on GitLab, and the checks of a commit."""
+"""The rules for merges on GitLab."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import msgspec
 
 from bbops_server.forges.hosted import ForgeForbidden, ForgeGone
-from bbops_server.forges.on_gitlab.project import GitLabProject
-from bbops_server.forges.on_gitlab.shapes import GitLabStatus
-from bbops_server.forges.values import BranchRules, CheckState
+from bbops_server.forges.on_gitlab.checks import GitLabChecks
+from bbops_server.forges.values import BranchRules
 
 ROLE: Final = "the role Developer or Maintainer"
 _COUNTED: Final = frozenset({"any_approver", "regular"})
@@ -51,7 +50,7 @@ class _ApprovalRule(msgspec.Struct):
         return not named or any(each.covers(branch) for each in named)
 
 
-class GitLabRules(GitLabProject):
+class GitLabRules(GitLabChecks):
     """Reads rules and checks; the protocol describes each operation."""
 
     async def read_rules(self, branch: str) -> BranchRules:
@@ -79,14 +78,6 @@ class GitLabRules(GitLabProject):
             needs_owners=any(each.code_owner_approval_required for each in protected),
             patterns=_ANY if project.only_allow_merge_if_pipeline_succeeds else frozenset(),
         )
-
-    async def list_checks(self, commit: str) -> Mapping[str, CheckState]:
-        """Return the newest result of each status and job of a commit."""
-        path = f"{await self.find_root()}/repository/commits/{commit}/statuses"
-        statuses = await self.read_pages(path, list[GitLabStatus], right=ROLE)
-        return {
-            status.name: status.value() for status in sorted(statuses, key=lambda each: each.id)
-        }
 
     async def _list_approval_rules(self, path: str, *, is_paid: bool) -> Sequence[_ApprovalRule]:
         """Return the approval rules; none on the free tier, which has none."""

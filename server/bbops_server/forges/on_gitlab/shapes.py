@@ -133,6 +133,12 @@ class GitLabStatus(msgspec.Struct):
     name: str
     status: str
     allow_failure: bool = False
+    author: GitLabUser | None = None
+
+    @property
+    def author_id(self) -> int:
+        """The id of the user who posted it, or whose pipeline it is in; 0 for a deleted user."""
+        return self.author.id if self.author is not None else 0
 
     def value(self) -> CheckState:
         """Return the result. A job that may fail does not block a merge."""

@@ -14,6 +14,7 @@ from urllib.parse import quote, urljoin, urlsplit
 import httpcore
 
 from bbops.base.addresses import split
+from bbops.base.header_values import encode_value
 from bbops.base.host import HttpRequest, HttpResponse, MailRequest
 from bbops.runtime.values.failures import HttpFailure, Unavailable
 from bbops.runtime.vendors._deliver import deliver
@@ -238,7 +239,7 @@ class OutsideHttp:
         headers = {"accept-encoding": "gzip", "user-agent": "bbops", **request.headers}
         return pool.connections.stream(
             request.method, _url(request.url), content=request.body or None,
-            headers=[(name.encode("ascii"), value.encode("latin-1"))
+            headers=[(name.encode("ascii"), encode_value(value))
                      for name, value in headers.items()],
             extensions={"trace": progress.trace},
         )  # fmt: skip

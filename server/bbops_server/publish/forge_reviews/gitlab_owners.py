@@ -13,10 +13,11 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
+from bbops_server.publish.forge_reviews.file_patterns import compile_pattern
 from bbops_server.publish.forge_reviews.owners import CodeOwners, OwnerRule, OwnerSyntax
 
 _HEADING: Final = re.compile(
-    r"(?P<optional>\^)?\[(?P<name>[^\[\]]*[^\[\]\s][^\[\]]*)\](?:\[(?P<approvals>\d{1,3})\])?"
+    r"(?P<optional>\^)?\[(?P<name>[^\[\]]+)\](?:\[(?P<approvals>\d{1,3})\])?"
     r"(?P<owners>\s.*)?"
 ).fullmatch
 _IS_HEADING: Final = re.compile(r"\^?\[").match
@@ -26,17 +27,6 @@ _TOKEN: Final = re.compile(r"/\*\*(?=/)|\*+|\?|\\.|.", re.DOTALL)
 _WILDCARDS: Final = {"/**": "(?:/[^/]+)*", "?": "[^/]"}
 _UNNAMED: Final = "codeowners"
 """The name of the section before the first heading."""
-
-
-@dataclass(frozen=True, slots=True)
-class ShellPattern:
-    """A pattern in which `*` matches within a folder, and `**/` any folders."""
-
-    expression: re.Pattern[str]
-
-    def match_file(self, path: str, /) -> bool:
-        """Return whether a path of the repository matches."""
-        return self.expression.fullmatch(f"/{path}") is not None
 
 
 @dataclass(slots=True)
@@ -85,7 +75,7 @@ def _read_heading(line: str) -> _Heading | None:
     """Return the heading of a section; None for an unclear heading."""
     found = _HEADING(line)
     owners = _read_owners(found["owners"] or "") if found else None
-    if found is None or owners is None:
+    if found is None or owners is None or not found["name"].strip():
         return None
     name, count = found["name"].lower(), int(found["approvals"] or 0)
     if name == _UNNAMED or (found["optional"] and count):
@@ -94,7 +84,7 @@ def _read_heading(line: str) -> _Heading | None:
 
 
 def _read_rule(line: str, heading: _Heading) -> tuple[str, OwnerRule] | None:
-    """Return a line's pattern and rule; None for an unsupported one.
+    """Return a line's pattern and rule; None for an unsupported or a too large one.
 
     Words without `@` are comments. A line with words but no owner has none.
     """
@@ -103,9 +93,9 @@ def _read_rule(line: str, heading: _Heading) -> tuple[str, OwnerRule] | None:
     if owners is None or pattern.startswith("!") or re.search(r"(?<!\\)[\[\]]", pattern):
         return None
     normal = _normalize(pattern)
-    expression = re.compile("".join(_translate(normal)), re.DOTALL)
+    compiled = compile_pattern(f"^{''.join(_translate(normal))}$", prefix="/")
     named = owners if rest else heading.owners
-    return normal, OwnerRule(ShellPattern(expression), named, heading.approvals)
+    return (normal, OwnerRule(compiled, named, heading.approvals)) if compiled else None
 
 
 def _read_owners(text: str) -> tuple[str, ...] | None:

@@ -9,22 +9,16 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from pathspec import PathSpec
+
+from bbops_server.publish.forge_reviews.file_patterns import FilePattern, compile_pattern
 
 _UNSUPPORTED: Final = re.compile(r"[!^]|\\#|.*(?<!\\)[\[\]]").match
 """Patterns that GitHub does not accept, and the sections of other forges."""
 
 _WORD: Final = re.compile(r"(?:\\.|[^\s\\])+")
-
-
-class FilePattern(Protocol):
-    """A pattern of paths."""
-
-    def match_file(self, path: str, /) -> bool:
-        """Return whether a path of the repository matches."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +100,25 @@ def parse_owners(text: str) -> CodeOwners:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip() or line.lstrip().startswith("#"):
             continue
-        pattern, *words = _WORD.findall(line)
-        if _UNSUPPORTED(pattern):
+        text, *words = _WORD.findall(line)
+        pattern = None if _UNSUPPORTED(text) else _compile(text)
+        if pattern is None:
             unsupported.append(number)
             continue
         comment = next((at for at, word in enumerate(words) if word.startswith("#")), len(words))
         owners = tuple(word.removeprefix("@").lower() for word in words[:comment])
-        rules.append(OwnerRule(PathSpec.from_lines("gitignore", [pattern]), owners))
+        rules.append(OwnerRule(pattern, owners))
     return CodeOwners((tuple(rules),), tuple(unsupported))
+
+
+def _compile(text: str) -> FilePattern | None:
+    """Return a pattern in the syntax of `.gitignore`; None if it cannot be used."""
+    try:
+        (pattern,) = PathSpec.from_lines("gitignore", [text], backend="simple").patterns
+    except ValueError:
+        return None
+    regex = getattr(pattern, "regex", None)
+    return compile_pattern(regex.pattern) if regex is not None else None
 
 
 GITHUB_OWNERS: Final = OwnerSyntax(

@@ -171,8 +171,13 @@ class VersionSource(Protocol):
         """Resume publishing; return whether it was suspended."""
         ...
 
-    def exempt(self, who: str) -> str:
-        """Exempt the newest revision from a freeze; return the revision."""
+    def exempt(self, who: str, account: str) -> str:
+        """Exempt the newest revision from a freeze; return the revision.
+
+        Args:
+            who: the e-mail address of the user.
+            account: the id of the user's account; empty for the user of this machine.
+        """
         ...
 
     async def tags(self) -> list[dict[str, Any]]:

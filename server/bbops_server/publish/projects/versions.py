@@ -60,9 +60,9 @@ class ProjectVersions:
             self._reconciler.reconcile()
         return was_suspended
 
-    def exempt(self, who: str) -> str:
+    def exempt(self, who: str, account: str) -> str:
         """Exempt the newest revision from a freeze; return it. Raises: ServerError: none waits."""
-        return self._reconciler.exempt(who)
+        return self._reconciler.exempt(who, account)
 
     async def tags(self) -> list[dict[str, Any]]:
         """Return the versions of this project, newest first.

@@ -80,6 +80,20 @@ class DesiredPull:
         """Whether both statuses are a success."""
         return self.check.state == self.plan.state == "success"
 
+    @property
+    def reason(self) -> str:
+        """The first line of why a status is a failure; empty if both are a success."""
+        if self.is_ok:
+            return ""
+        if self.check.state == "success":
+            return self.plan.summary
+        summary = self.check.summary
+        errors = (found for found in self.check.findings if found.severity == "error")
+        first = next(errors, None)
+        if first is None or first.message in summary:  # the result of tests names its first failure
+            return summary
+        return f"{summary}: {first.file}:{first.line}: {first.message}".splitlines()[0]
+
 
 def make_desired(
     number: int, effect: PullEffect, preview: PullPreview, place: PullPlace, *, runs: bool

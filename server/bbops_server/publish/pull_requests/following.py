@@ -355,6 +355,7 @@ class PullFollower:
             desired.plan.summary if desired is not None else "",
             desired is not None and desired.is_ok, self._find_preview(followed).url,
             self._forge.budget.explain() if self._turns.waits(pull.number) else "",
+            desired.reason if desired is not None else "",
         )  # fmt: skip
 
     def _report(self, error: BbopsError) -> None:

@@ -121,9 +121,14 @@ class Reconciler:
         )
         self.poll_requested.set()
 
-    def exempt(self, who: str) -> str:
-        """Exempt the newest revision from a freeze; return it. Raises as `freezing.exempt`."""
-        exempt(self.board.attempted, who, self.context)
+    def exempt(self, who: str, account: str) -> str:
+        """Exempt the newest revision from a freeze; return it.
+
+        Arguments and errors as of `freezing.exempt`.
+        """
+        exempt(
+            self.board.attempted, self.context, who=who, account=account, project=self.board.name
+        )
         self.poll_requested.set()
         return self.board.attempted or ""
 
@@ -353,7 +358,9 @@ class Reconciler:
             raise as_stalled(suspension, self.context.project.name)
         own = await find_own_revision(newest, self.context)
         self.frozen = find_freeze(self.context)
-        hold_frozen(own.revision, self.board.applied, self.context)
+        await asyncio.to_thread(
+            hold_frozen, own.revision, self.board.applied, self.context
+        )  # fmt: skip
         return own
 
     async def build(self, fetched: FetchedRevision) -> BuiltRevision:

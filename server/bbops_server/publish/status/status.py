@@ -25,10 +25,12 @@ SERVER_WARNINGS: Final = frozenset({"addon-needs", "local-storage-not-shared"})
 class Stalled(Exception):
     """An attempt cannot continue. `is_passing`: a retry may succeed without a new commit.
 
-    `wait_seconds` is the shortest pause before a retry.
+    `wait_seconds` is the shortest pause before a retry, `serving` the release that answers requests
+    meanwhile: empty without one, and until the attempt is recorded.
     """
 
     wait_seconds = 0.0
+    serving = ""
 
     def __init__(
         self,
@@ -226,6 +228,7 @@ class StatusBoard:
     def stall(self, stalled: Stalled) -> bool:
         """Record why the newest revision is not live; False if that is recorded already."""
         old, self.stalled = self.stalled, stalled
+        stalled.serving = self.release or ""
         self.diagnostics = stalled.diagnostics
         self.put("Reconciling", status=False, reason=stalled.reason, message="")
         self.put("Stalled", status=True, reason=stalled.reason, message=stalled.as_sentence())
