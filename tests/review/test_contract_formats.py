@@ -85,11 +85,13 @@ def test_each_published_route_is_in_it_once(project: Path, contract: Contract) -
         for one in found.routes
         if one.endpoint.model.docs_visibility == "visible"
     }
-    written = [(one.method, one.path) for one in contract.operations]
+    operations = contract.operations
+    written = [(route.method, route.path) for route in operations if not route.is_chat]
     assert sorted(written) == sorted(published)
     document = openapi(contract)
     paths = {(method.upper(), path) for path, one in document["paths"].items() for method in one}
-    assert paths == published
+    chats = {(route.method, route.path) for route in operations if route.is_chat}
+    assert paths == published | chats
 
 
 def test_ids_of_operations_are_unique(contract: Contract) -> None:

@@ -127,6 +127,7 @@ class Operation:
         examples: the examples, successful ones first.
         roles: the roles of which the signed-in user needs one; empty for every user.
         rate_per: the window of `rate_limit`.
+        is_chat: whether it is a route of an agent, not of an endpoint.
     """
 
     id: str
@@ -144,6 +145,7 @@ class Operation:
     examples: tuple[Example, ...]
     roles: tuple[str, ...] = ()
     rate_per: str = "1m"
+    is_chat: bool = False
 
 
 @dataclass(frozen=True, slots=True)

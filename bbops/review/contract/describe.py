@@ -13,6 +13,7 @@ from bbops.compiler.check import CheckedProject
 from bbops.language.json_schema import shape_schema
 from bbops.language.project import Route
 from bbops.review.contract.answers import answers, running
+from bbops.review.contract.chats import chats
 from bbops.review.contract.contract import Contract, Operation, Page, SentEvent
 from bbops.review.contract.cookie_sessions import (
     answers_by_cookie,
@@ -48,7 +49,7 @@ def describe(
         if hidden or route.endpoint.model.docs_visibility == "visible"
     ]
     operations = sorted(
-        (_operation(project, route) for route in routes),
+        [*(_operation(project, route) for route in routes), *chats(project)],
         key=lambda operation: (operation.tag, operation.path, operation.method),
     )
     shared, shapes = share(operations)

@@ -1,5 +1,5 @@
 // The client of 'notebook', written by bbops from its contract.
-// Contract 211e94a0d24e. Do not change it: write it again.
+// Contract a3c8b44576e3. Do not change it: write it again.
 /* eslint-disable */
 
 /** What came along with a failed call, and what the project answered. */

@@ -242,6 +242,8 @@ class Connection:
         request = self._state.request(self._http, call, tokens)
         if stream:
             request.extensions["timeout"] = _STREAM_TIMEOUT
+            if "accept" not in call.headers:
+                request.headers["accept"] = "text/event-stream, application/json"
         return self._http.send(request, stream=stream)
 
     def _refresh(self, used: Tokens | None) -> bool:
@@ -324,6 +326,8 @@ class AsyncConnection:
         request = self._state.request(self._http, call, tokens)
         if stream:
             request.extensions["timeout"] = _STREAM_TIMEOUT
+            if "accept" not in call.headers:
+                request.headers["accept"] = "text/event-stream, application/json"
         return await self._http.send(request, stream=stream)
 
     async def _refresh(self, used: Tokens | None) -> bool:

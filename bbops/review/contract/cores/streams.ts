@@ -1,4 +1,5 @@
 const SILENT_MILLISECONDS = 60_000;
+const ACCEPTED = "text/event-stream, application/json";
 
 /** Read an answer that goes on, event by event; leaving the loop ends it at the server, too. */
 async function* stream<Event>(
@@ -10,7 +11,7 @@ async function* stream<Event>(
   const left = new AbortController();
   const signal = options.signal ? AbortSignal.any([options.signal, left.signal]) : left.signal;
   try {
-    const headers = { ...given.headers, ...options.headers };
+    const headers = { accept: ACCEPTED, ...given.headers, ...options.headers };
     const response = await connection.open(operation, { ...given, headers }, signal);
     if (!(response.headers.get("content-type") ?? "").startsWith("text/event-stream")) {
       yield { event: "done", data: await bodyOf(response) } as Event;

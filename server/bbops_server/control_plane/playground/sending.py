@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import msgspec
@@ -97,7 +97,9 @@ class PlaygroundTarget:
             draft = drafts.find(slug) if drafts is not None else None
         else:
             text = (await find_live(visit, project, COMPLETE)).text
-        return cls(visit, project, draft, msgspec.json.decode(text, type=Contract))
+        contract = msgspec.json.decode(text, type=Contract)
+        endpoints = tuple(item for item in contract.operations if not item.is_chat)
+        return cls(visit, project, draft, replace(contract, operations=endpoints))
 
     @property
     def branch(self) -> str:
