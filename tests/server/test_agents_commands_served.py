@@ -12,11 +12,12 @@ import pytest
 
 from bbops.source.git import store
 from tests.support import warm
+from tests.support.agent_desk import agent_desk
 from tests.support.helpdesk import Helpdesk, files, helpdesk, talk
 from tests.support.models import Call, Say
 from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.receiving import shown
-from tests.support.served import Served, environment
+from tests.support.served import Served, environment, git
 
 __all__ = ["helpdesk"]
 pytestmark = pytest.mark.long
@@ -137,6 +138,39 @@ def test_terminal_asks_about_calls_between_lines(helpdesk: Helpdesk, answer: str
     assert 'approve notes/add {"text": "tea"}?' in done.stderr
     notes = served.api.get("/notes").json()
     assert [note["text"] for note in notes] == ["tea"] * (answer == "y")
+
+
+def test_user_decides_about_calls_of_their_chat(tmp_path: Path) -> None:
+    script = [Call("notes__create", {"title": "Secret"}), Say("Done.")]
+    with agent_desk(tmp_path, script) as desk:
+        token = desk.sign_up()["authorization"].removeprefix("Bearer ")
+        refused = desk.bbops("agents", "chat", "keeper", "Note it.")
+        assert refused.returncode == 2
+        assert "BBOPS_PROJECT_TOKEN" in refused.stderr
+        arguments = ("agents", "chat", "keeper", "Note it.", "--token", token)
+        done = type_lines(desk, "y\n", *arguments)
+        assert (done.returncode, done.stdout) == (0, "Done.\n"), done.stderr
+        assert token not in done.stderr
+        assert desk.query("SELECT title FROM notes") == [("Secret",)]
+        (run,) = shown(desk, "agents", "traces")
+        (call,) = shown(desk, "agents", "traces", run["name"])["calls"]
+        assert (call["state"], call["decided_by"]) == ("approved", run["owner"])
+
+
+def test_turn_of_a_draft_is_held_until_its_jobs_run(helpdesk: Helpdesk) -> None:
+    served = helpdesk([])
+    state = ("--state", str(served.repository / ".bbops/state"))
+    assert served.bbops("env", "set", "AI_KEY", "of-drafts", "--drafts", *state).returncode == 0
+    git(served.repository, "branch", "topic")
+    wait_for(lambda: shown(served, "drafts", "list"))
+    held = served.bbops("agents", "chat", "helpdesk", "Hello", "--draft", "topic")
+    assert held.returncode == 2
+    assert "the turn is held" in held.stderr
+    assert "bbops drafts work" in held.stderr
+    (run,) = shown(served, "agents", "traces", "--draft", "topic")
+    assert run["state"] == "held"
+    assert shown(served, "agents", "approve", "--draft", "topic") == []
+    assert shown(served, "agents", "traces") == []
 
 
 def test_agent_that_does_not_exist_and_an_empty_message_are_refused(helpdesk: Helpdesk) -> None:

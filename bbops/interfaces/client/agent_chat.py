@@ -97,6 +97,8 @@ class AgentChat:
             with self._client.stream(
                 "POST", self._url + path, json=body, headers=headers
             ) as response:
+                if response.status_code == httpx.codes.NOT_FOUND and body.keys() == {"message"}:
+                    raise self._missing()
                 if not response.is_success:
                     raise self._refusal(response.status_code, _decode(response.read()))
                 yield from self._read(response.iter_lines())
@@ -120,11 +122,12 @@ class AgentChat:
         if status == httpx.codes.UNAUTHORIZED:
             hint = "give a token of a user of the project as BBOPS_PROJECT_TOKEN"
             return ServerError(f"the chat with '{self._agent}' is for users who sign in", hint=hint)
-        if status == httpx.codes.NOT_FOUND and not (code or reason):
-            hint = "'bbops agents list' shows the agents; one with 'runsOn.chat' has a chat"
-            return ServerError(f"'{self._agent}' is not an agent with a chat here", hint=hint)
         text = reason or code or f"it answered {status}"
         return ServerError(f"the agent '{self._agent}' refused: {text}", hint=_HINTS.get(code, ""))
+
+    def _missing(self) -> ServerError:
+        hint = "'bbops agents list' shows the agents; one with 'runsOn.chat' has a chat"
+        return ServerError(f"'{self._agent}' is not an agent with a chat here", hint=hint)
 
     def _away(self, error: httpx.TransportError) -> ServerAway:
         return ServerAway(f"cannot reach '{self._url}': {reason_of(error)}")

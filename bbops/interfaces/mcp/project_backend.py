@@ -5,12 +5,14 @@ A backend acts for one user; each method refuses an action that the user may not
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Meta
 
 from bbops.base.json_addons import TestedAddon
+from bbops.base.json_agents import AgentCall, AgentRunStory
 from bbops.base.json_jobs import JobList, JobStory
 from bbops.interfaces.mcp.models import ProposalSummary, ToolDiagnostic
 from bbops.interfaces.mcp.operation import RepositoryOperation
@@ -189,6 +191,14 @@ class JobBackend(Protocol):
         self, action: Literal["retry", "cancel"], job: str, *, from_start: bool = False
     ) -> None:
         """Retry or cancel a job."""
+        ...
+
+    async def list_calls(self, limit: int) -> Sequence[AgentCall]:
+        """Return calls of agents that wait for an approval, oldest first."""
+        ...
+
+    async def find_run(self, job: str) -> AgentRunStory | None:
+        """Return the run of an agent's job with masked secrets; None before it begins."""
         ...
 
 

@@ -1,14 +1,17 @@
-"""Jobs of a project or draft for an agent: permissions, limits and the audit log."""
+"""Jobs and runs of a project or draft for an agent: permissions, limits and the audit log."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from bbops.base.json_agents import AgentCall, AgentRunStory
 from bbops.base.json_jobs import JobList, JobStory
 from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops_server.accounts.rules import Permission
 from bbops_server.mcp.served import Served
+from bbops_server.process.messages.agents import ListAgentCalls, ShowAgentRun
 from bbops_server.process.messages.jobs import ChangeJobs, ListJobs, ShowJob
 from bbops_server.publish.processes.project_client import ProjectClient
 
@@ -53,6 +56,14 @@ class ServedJobs:
         if not changed.count:
             state = (await self.show(job)).job.state
             raise self._refuse(f"there is nothing to {action}: '{job}' is {state}")
+
+    async def list_calls(self, limit: int) -> Sequence[AgentCall]:
+        """Return calls of agents that wait for an approval, oldest first."""
+        return (await self.client.ask(ListAgentCalls, "", limit)).calls
+
+    async def find_run(self, job: str) -> AgentRunStory | None:
+        """Return the run of an agent's job; None before it begins."""
+        return (await self.client.ask(ShowAgentRun, job)).story
 
     def _refuse(self, message: str) -> ToolError:
         arguments = {"draft": self.draft} if self.draft else {}

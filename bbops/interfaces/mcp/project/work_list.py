@@ -8,6 +8,7 @@ import msgspec
 
 from bbops.base.json_jobs import Job
 from bbops.base.moments import shown_time
+from bbops.interfaces.mcp.agent_runs import CallLine
 from bbops.interfaces.mcp.models import Draft, Limit
 from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolHints, ToolParams, ToolResult
@@ -42,12 +43,13 @@ class TaskLine(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class WorkListResult(ToolResult, frozen=True, kw_only=True):
-    """Jobs, the number in each state, and the next runs of tasks."""
+    """Jobs, the number in each state, the next runs of tasks, and calls of agents that wait."""
 
     note: str = NOTE
     jobs: list[JobLine]
     counts: dict[str, int]
     tasks: list[TaskLine]
+    waiting: list[CallLine] = []
 
 
 def line_of(job: Job) -> JobLine:
@@ -58,7 +60,9 @@ def line_of(job: Job) -> JobLine:
 
 async def run(backend: ProjectBackend, params: WorkListParams) -> WorkListResult:
     """List the jobs, and suggest a call for a job that needs a decision."""
-    jobs = await (await backend.jobs(params.draft)).list(params.state, params.limit)
+    of_project = await backend.jobs(params.draft)
+    jobs = await of_project.list(params.state, params.limit)
+    waiting = await of_project.list_calls(params.limit)
     stuck = next((job.name for job in jobs.jobs if job.state in {"dead", "held"}), "")
     draft = {"draft": params.draft} if params.draft else {}
     calls = (
@@ -66,7 +70,8 @@ async def run(backend: ProjectBackend, params: WorkListParams) -> WorkListResult
     )
     return WorkListResult(
         jobs=[line_of(job) for job in jobs.jobs], counts=jobs.counts,
-        tasks=[TaskLine(job.task, shown_time(job.next_at)) for job in jobs.tasks], next=calls,
+        tasks=[TaskLine(job.task, shown_time(job.next_at)) for job in jobs.tasks],
+        waiting=[CallLine.of(call) for call in waiting], next=calls,
     )  # fmt: skip
 
 

@@ -1,4 +1,4 @@
-"""Show a job: its causes, its obstacles, its completed steps and its payload."""
+"""Show a job: its causes, its obstacles, its completed steps, its payload, and an agent's trace."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
+from bbops.interfaces.mcp.agent_runs import PREFIX, RunTrace
 from bbops.interfaces.mcp.models import MAX_RESULT, Draft
 from bbops.interfaces.mcp.project.work_list import NOTE, JobLine, line_of
 from bbops.interfaces.mcp.project_backend import ProjectBackend
@@ -22,7 +23,7 @@ class WorkShowParams(ToolParams, frozen=True):
 
 
 class WorkShowResult(ToolResult, frozen=True, kw_only=True):
-    """A job; secrets and private columns are masked in its payload."""
+    """A job; secrets and private columns are masked. `run` is there for a job of an agent."""
 
     note: str = NOTE
     job: JobLine
@@ -31,11 +32,14 @@ class WorkShowResult(ToolResult, frozen=True, kw_only=True):
     done: list[str]
     payload: str
     is_cut: bool = False
+    run: RunTrace | None = None
 
 
 async def run(backend: ProjectBackend, params: WorkShowParams) -> WorkShowResult:
     """Return the job, and suggest a retry if it needs one."""
-    story = await (await backend.jobs(params.draft)).show(params.job)
+    jobs = await backend.jobs(params.draft)
+    story = await jobs.show(params.job)
+    traced = await jobs.find_run(params.job) if params.job.startswith(PREFIX) else None
     calls = []
     if story.job.state in {"dead", "held"}:
         draft = {"draft": params.draft} if params.draft else {}
@@ -44,7 +48,8 @@ async def run(backend: ProjectBackend, params: WorkShowParams) -> WorkShowResult
         ]
     return WorkShowResult(
         job=line_of(story.job), causes=story.causes, waits=story.waits, done=story.steps,
-        payload=story.payload[:MAX_RESULT], is_cut=len(story.payload) > MAX_RESULT, next=calls,
+        payload=story.payload[:MAX_RESULT], is_cut=len(story.payload) > MAX_RESULT,
+        run=None if traced is None else RunTrace.of(traced), next=calls,
     )  # fmt: skip
 
 
