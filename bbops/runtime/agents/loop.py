@@ -169,7 +169,8 @@ class _Turn:
             self.messages += remember(rows, self.agent.memory)
         self.messages.append(UserMessage(text))
         await self._write(
-            self.row.insert("running", self._now()), self._step("message", {"text": text}),
+            self.row.insert("running", self._now()),
+            self._step("message", {"text": self.agent.mask.text(text)}),
             told=STARTED,
         )  # fmt: skip
         for number in range(self.agent.limits.max_steps):
@@ -228,8 +229,9 @@ class _Turn:
         count_tokens(answer.tokens_in + answer.tokens_out)
         self.tokens_in += answer.tokens_in
         self.tokens_out += answer.tokens_out
-        calls = [_shown(call) for call in answer.message.calls]
-        content = {"text": answer.message.text, "calls": calls, "isCut": answer.is_cut}
+        calls = [self._shown(call) for call in answer.message.calls]
+        shown = self.agent.mask.text(answer.message.text)
+        content = {"text": shown, "calls": calls, "isCut": answer.is_cut}
         step = self._step(
             "model", content, ms=ms,
             tokens=(answer.tokens_in, answer.tokens_out),
@@ -296,9 +298,9 @@ class _Turn:
             text, is_error = str(error), True
         ms = round(1000 * (perf_counter() - began))
         self.messages.append(CallResult(call, text, is_error))
-        content = {**_shown(call), "result": text, "isError": is_error}
+        content = {**self._shown(call), "result": self._masked_json(text), "isError": is_error}
         enter(f"{path}.end")
-        await self._write(self._step("tool", content, call.name, ms=ms))
+        await self._write(self._step("tool", content, self._name(call), ms=ms))
 
     async def _result(self, path: str, call: ToolCall) -> str:
         tool = self.agent.tools.get(call.name)
@@ -342,10 +344,28 @@ class _Turn:
         self, kind: str, content: Mapping[str, Any], name: str = "", *, ms: int = 0,
         tokens: tuple[int, int] = (0, 0),
     ) -> Statement:  # fmt: skip
-        masked = self.agent.mask.value(dict(content))
-        row = StepRow(self.number, kind, name, masked, self._now(), ms, *tokens)
+        row = StepRow(self.number, kind, name, content, self._now(), ms, *tokens)
         self.number += 1
         return row.insert(self.row.uid)
+
+    def _shown(self, call: ToolCall) -> dict[str, Any]:
+        """Return a call as people read it, masked."""
+        arguments = call.text if call.arguments is None else call.arguments
+        masked = self.agent.mask.value(arguments)
+        return {"id": call.id, "tool": self._name(call), "arguments": masked}
+
+    def _name(self, call: ToolCall) -> str:
+        """Return the function of a call; the model's name of a tool that does not exist."""
+        tool = self.agent.tools.get(call.name)
+        return call.name if tool is None else tool.function.name
+
+    def _masked_json(self, text: str) -> str:
+        """Return a result without secrets and private fields."""
+        try:
+            value = msgspec.json.decode(text)
+        except msgspec.DecodeError:
+            return self.agent.mask.text(text)
+        return _encode(self.agent.mask.value(value)).decode()
 
     async def _write(self, *statements: Statement, told: str = "") -> None:
         host = self.run.host
@@ -370,11 +390,6 @@ class _Turn:
 
 def _ms(at: datetime) -> int:
     return round(at.timestamp() * 1000)
-
-
-def _shown(call: ToolCall) -> dict[str, Any]:
-    arguments = call.text if call.arguments is None else call.arguments
-    return {"id": call.id, "tool": call.name, "arguments": arguments}
 
 
 __all__ = ["ANSWER", "AgentRuns", "AgentSettings", "ModelMessage", "RunLimits"]

@@ -15,6 +15,7 @@ from bbops.runtime.agents.conversation import (
     ToolCall,
     UserMessage,
 )
+from bbops.runtime.agents.naming import tool_name
 
 MOST_CHARACTERS: Final = 200_000
 """The most characters of earlier turns that a model sees again."""
@@ -78,5 +79,5 @@ def _written(calls: Sequence[ToolCall]) -> str:
 def _call(told: dict[str, Any]) -> ToolCall:
     arguments = told["arguments"]
     if isinstance(arguments, dict):
-        return ToolCall(told["id"], told["tool"], arguments)
-    return ToolCall(told["id"], told["tool"], None, str(arguments))
+        return ToolCall(told["id"], tool_name(told["tool"]), arguments)
+    return ToolCall(told["id"], tool_name(told["tool"]), None, str(arguments))
