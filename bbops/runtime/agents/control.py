@@ -33,6 +33,10 @@ _RUN: Final = (
     " r.tokens_out, r.micro_money, r.began_at, r.ended_at, r.answer FROM _bbops_runs AS r"
     " LEFT JOIN _bbops_jobs AS j ON j.uid = r.uid"
 )
+_BUSY_CHAT: Final = (
+    "SELECT 1 FROM _bbops_runs AS r LEFT JOIN _bbops_jobs AS j ON j.uid = r.uid WHERE r.chat = ?"
+    f" AND {_STATE} IN ('queued', 'running', 'waiting') LIMIT 1"
+)
 _APPROVAL: Final = (
     "SELECT id, run, agent, chat, owner, tool, arguments, state, decided_by, asked_at, decided_at,"
     " expires_at FROM _bbops_approvals"
@@ -98,10 +102,6 @@ class RunDetails:
     steps: Sequence[dict[str, Any]]
     waiting: Sequence[dict[str, Any]]
 
-    def steps_after(self, number: int) -> Sequence[dict[str, Any]]:
-        """Return the steps after a number."""
-        return [step for step in self.steps if step["number"] > number]
-
 
 @dataclass(frozen=True, slots=True)
 class CallApproval:
@@ -147,10 +147,10 @@ class AgentControl:
         rows = await self._database.read(sql, (*([agent] if agent else ()), limit))
         return [_summary(row) for row in rows]
 
-    async def show(self, uid: str) -> RunDetails | None:
-        """Return a run; None if it does not exist."""
+    async def show(self, uid: str, *, after: int = -1) -> RunDetails | None:
+        """Return a run with its steps after a number; None if it does not exist."""
         rows = await self._database.read(f"{_RUN} WHERE r.uid = ?", (uid,))
-        return await self._details(rows[0]) if rows else None
+        return await self._details(rows[0], after) if rows else None
 
     async def last_run(self, chat: str) -> RunDetails | None:
         """Return the last run of a chat; None without one."""
@@ -158,11 +158,15 @@ class AgentControl:
         rows = await self._database.read(sql, (chat,))
         return await self._details(rows[0]) if rows else None
 
-    async def _details(self, row: Sequence[Any]) -> RunDetails:
+    async def is_busy(self, chat: str) -> bool:
+        """Return whether a turn of a chat is under way, by its state and not by clocks."""
+        return bool(await self._database.read(_BUSY_CHAT, (chat,)))
+
+    async def _details(self, row: Sequence[Any], after: int = -1) -> RunDetails:
         uid = row[0]
         steps = await self._database.read(
             "SELECT number, kind, name, content, tokens_in, tokens_out, ms, at"
-            " FROM _bbops_run_steps WHERE run = ? ORDER BY number", (uid,),
+            " FROM _bbops_run_steps WHERE run = ? AND number > ? ORDER BY number", (uid, after),
         )  # fmt: skip
         waiting = await self._database.read(
             f"{_APPROVAL} WHERE run = ? AND state = 'waiting' ORDER BY asked_at, id", (uid,)
