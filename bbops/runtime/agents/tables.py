@@ -45,6 +45,10 @@ BUSY: Final = (
 """Query of the number of older runs of an agent. Parameters: `agents/<name>/%`, the run's uid."""
 
 
+HAS_FAILED: Final = "SELECT 1 FROM _bbops_runs WHERE uid = ? AND state = 'failed'"
+"""Query of a run that has failed: its job has been retried by a person. Parameter: its uid."""
+
+
 def write_json(value: Any) -> str:
     """Return a value as JSON."""
     return _encode(value).decode()
@@ -73,6 +77,11 @@ class RunRow:
     def state(self, state: str) -> BoundStatement:
         """Return the statement that sets the state."""
         return "UPDATE _bbops_runs SET state = ? WHERE uid = ?", (state, self.uid)
+
+    def resume(self) -> BoundStatement:
+        """Return the statement that removes the error of a run that is tried again."""
+        sql = "UPDATE _bbops_runs SET state = 'running', error = '', ended_at = NULL WHERE uid = ?"
+        return sql, (self.uid,)
 
     def use(self, tokens_in: int, tokens_out: int, micro_money: int) -> BoundStatement:
         """Return the statement that sets what the run has used so far."""

@@ -1,0 +1,124 @@
+"""Runs of agents whose model, or its server, answers what no model should."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from bbops.base.host import HttpRequest, HttpResponse
+from bbops.compiler.testing.host import FakeHttp
+from bbops.database.schema.place import Place
+from bbops.runtime.agents.answers import MOST_TOKENS
+from bbops.runtime.agents.loop import MOST_CALLS
+from tests.runtime.test_agents import AGENT, Desk, call, on_desk
+from tests.support.work_bench import place
+
+__all__ = ["place"]
+
+ONE_ATTEMPT = f"{AGENT}retry: {{ attempts: 1 }}\n"
+SECRET = "k" * 40
+SHAPED = f"{AGENT}output: {{ label?: string }}\n"
+
+
+class Server(FakeHttp):
+    """A server of models that gives one response after the other."""
+
+    def __init__(self, *responses: tuple[int, Any]) -> None:
+        super().__init__()
+        self.responses = responses
+
+    async def send(self, request: HttpRequest) -> HttpResponse:
+        status, body = self.responses[min(len(self.sent), len(self.responses) - 1)]
+        self.sent.append(request)
+        return HttpResponse(
+            status, {"content-type": "application/json"}, json.dumps(body).encode()
+        )  # fmt: skip
+
+
+def said(text: str, **usage: Any) -> tuple[int, Any]:
+    choice = {"index": 0, "message": {"role": "assistant", "content": text}}
+    return 200, {"id": "c", "model": "large", "created": 1, "choices": [choice], "usage": usage}
+
+
+def test_invented_tool_has_a_name_that_is_stored_and_shows_no_secret(place: Place) -> None:
+    names = ["a\0dd\x1b[31m", f"tool {SECRET}"]
+
+    async def do(desk: Desk) -> None:
+        assert await desk.attempt("one") == "done"
+        steps = (await desk.only_run()).steps
+        tools = [step["name"] for step in steps if step["kind"] == "tool"]
+        assert tools == ["a_dd__31m", "tool____"]
+        assert SECRET not in str(steps)
+
+    on_desk(place, [[call(name) for name in names], "Done."], do)
+
+
+def test_calls_beyond_the_most_of_an_answer_are_not_done(place: Place) -> None:
+    calls = [call("add", text=str(at)) for at in range(MOST_CALLS + 2)]
+
+    async def do(desk: Desk) -> None:
+        assert await desk.attempt("one") == "done"
+        assert await desk.notes() == [str(at) for at in range(MOST_CALLS)]
+        last = json.loads(desk.vendor.sent[-1].body)["messages"]
+        results = [message["content"] for message in last if message["role"] == "tool"]
+        assert results[MOST_CALLS:] == [f"not done: an answer may have {MOST_CALLS} calls"] * 2
+
+    on_desk(place, [calls, "Done."], do)
+
+
+@pytest.mark.parametrize(("given", "counted"), [
+    ({"prompt_tokens": 10**30, "completion_tokens": 2**63}, (MOST_TOKENS, MOST_TOKENS)),
+    ({"prompt_tokens": -5, "completion_tokens": 1.5}, (0, 0)),
+    ({"prompt_tokens": True, "completion_tokens": "7"}, (0, 0)),
+])  # fmt: skip
+def test_impossible_usage_ends_no_run(
+    place: Place, given: dict[str, Any], counted: tuple[int, int]
+) -> None:
+    async def do(desk: Desk) -> None:
+        desk.vendor = Server(said("Hello.", **given))  # type: ignore[assignment]
+        assert await desk.attempt("one") == "done"
+        run = (await desk.only_run()).run
+        assert (run.tokens_in, run.tokens_out) == counted
+
+    on_desk(place, [], do, AGENT.replace("tokens: 1000", "tokens: 9000000000"))
+
+
+def test_nul_in_an_error_of_the_server_does_not_keep_the_job(place: Place) -> None:
+    async def do(desk: Desk) -> None:
+        error = {"error": {"message": "bad \0 thing", "type": "x"}}
+        desk.vendor = Server((400, error))  # type: ignore[assignment]
+        assert await desk.attempt("one") == "dead"
+        ((error_text,),) = await desk.database.read("SELECT error FROM _bbops_jobs")
+        assert error_text.endswith("bad  thing")
+        assert "bad  thing" in (await desk.only_run()).run.error
+
+    on_desk(place, [], do, ONE_ATTEMPT)
+
+
+def test_run_that_is_retried_after_its_death_has_no_error(place: Place) -> None:
+    async def do(desk: Desk) -> None:
+        desk.vendor = Server((400, {}), said("Hello."))  # type: ignore[assignment]
+        assert await desk.attempt("one") == "dead"
+        assert (await desk.only_run()).run.state == "failed"
+        await desk.database.change("UPDATE _bbops_jobs SET state = 'ready', attempts = 0")
+        assert await desk.attempt("two") == "done"
+        run = (await desk.only_run()).run
+        assert (run.state, run.error) == ("done", "")
+
+    on_desk(place, [], do, ONE_ATTEMPT)
+
+
+@pytest.mark.parametrize("arguments", ['{"label": "a', "[]", "5"])
+def test_answer_that_is_not_a_map_is_a_mistake(place: Place, arguments: str) -> None:
+    script: Sequence[Any] = [
+        [{"name": "answer", "arguments": arguments}], [call("answer", label="b")]
+    ]
+
+    async def do(desk: Desk) -> None:
+        assert await desk.attempt("one") == "done"
+        assert (await desk.only_run()).answer == {"label": "b"}
+
+    on_desk(place, script, do, SHAPED)
