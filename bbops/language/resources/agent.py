@@ -28,15 +28,15 @@ LONGEST_SECONDS: Final = 900
 class Prices(Model):
     """The prices of a million tokens that the model reads and writes, in one currency."""
 
-    input: Annotated[float, Field(ge=0, strict=False)]
-    output: Annotated[float, Field(ge=0, strict=False)]
+    input: Annotated[float, Field(ge=0, le=1_000_000, strict=False)]
+    output: Annotated[float, Field(ge=0, le=1_000_000, strict=False)]
 
 
 class AgentModel(Model):
     """The addon that talks to the model, and the model's name there.
 
     - `maxTokens` is the longest answer. `options` are other parameters of the vendor, by its names,
-      which come before ours.
+      which come before ours; not the model, the messages, or a stream.
     - `prices` are needed for a limit of `money`.
     """
 
@@ -207,7 +207,7 @@ class AgentLimits(Model):
     max_steps: Annotated[int, Field(ge=1, le=100)] = 10
     timeout: Duration = "60s"
     tokens: Annotated[int, Field(ge=1)] | None = None
-    money: Annotated[float, Field(gt=0, strict=False)] | None = None
+    money: Annotated[float, Field(gt=0, le=1_000_000, strict=False)] | None = None
     concurrency: Annotated[int, Field(ge=1, le=50)] = 4
 
     @field_validator("timeout")
