@@ -56,6 +56,14 @@ def test_invented_tool_has_a_name_that_is_stored_and_shows_no_secret(place: Plac
     on_desk(place, [[call(name) for name in names], "Done."], do)
 
 
+def test_answer_shows_no_value_of_a_secret_variable(place: Place) -> None:
+    async def do(desk: Desk) -> None:
+        assert await desk.attempt("one") == "done"
+        assert (await desk.only_run()).answer == "The key is ***."
+
+    on_desk(place, [f"The key is {SECRET}."], do)
+
+
 def test_calls_beyond_the_most_of_an_answer_are_not_done(place: Place) -> None:
     calls = [call("add", text=str(at)) for at in range(MOST_CALLS + 2)]
 

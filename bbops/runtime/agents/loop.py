@@ -185,8 +185,9 @@ class _Turn:
             answer = await self._ask(number)
             found = await self._follow(number, answer)
             if found is not None:
-                await self._write(self.row.end(found[0], self._now()), told=FINISHED)
-                return found[0]
+                value = self.agent.mask.answer(found[0])
+                await self._write(self.row.end(value, self._now()), told=FINISHED)
+                return value
             self._check_limits()
         raise AgentLimit(f"no answer after {self.agent.limits.max_steps} steps, its 'maxSteps'")
 
