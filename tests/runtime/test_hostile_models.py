@@ -38,7 +38,7 @@ class Server(FakeHttp):
         )  # fmt: skip
 
 
-def said(text: str, **usage: Any) -> tuple[int, Any]:
+def answer_of(text: str, **usage: Any) -> tuple[int, Any]:
     choice = {"index": 0, "message": {"role": "assistant", "content": text}}
     return 200, {"id": "c", "model": "large", "created": 1, "choices": [choice], "usage": usage}
 
@@ -86,7 +86,7 @@ def test_impossible_usage_ends_no_run(
     place: Place, given: dict[str, Any], counted: tuple[int, int]
 ) -> None:
     async def do(desk: Desk) -> None:
-        desk.vendor = Server(said("Hello.", **given))  # type: ignore[assignment]
+        desk.vendor = Server(answer_of("Hello.", **given))  # type: ignore[assignment]
         assert await desk.attempt("one") == "done"
         run = (await desk.only_run()).run
         assert (run.tokens_in, run.tokens_out) == counted
@@ -108,7 +108,7 @@ def test_nul_in_an_error_of_the_server_does_not_keep_the_job(place: Place) -> No
 
 def test_run_that_is_retried_after_its_death_has_no_error(place: Place) -> None:
     async def do(desk: Desk) -> None:
-        desk.vendor = Server((400, {}), said("Hello."))  # type: ignore[assignment]
+        desk.vendor = Server((400, {}), answer_of("Hello."))  # type: ignore[assignment]
         assert await desk.attempt("one") == "dead"
         assert (await desk.only_run()).run.state == "failed"
         await desk.database.change("UPDATE _bbops_jobs SET state = 'ready', attempts = 0")
@@ -122,7 +122,8 @@ def test_run_that_is_retried_after_its_death_has_no_error(place: Place) -> None:
 @pytest.mark.parametrize("arguments", ['{"label": "a', "[]", "5"])
 def test_answer_that_is_not_a_map_is_a_mistake(place: Place, arguments: str) -> None:
     script: Sequence[Any] = [
-        [{"name": "answer", "arguments": arguments}], [call("answer", label="b")]
+        [{"name": "answer", "arguments": arguments}],
+        [call("answer", label="b")],
     ]
 
     async def do(desk: Desk) -> None:

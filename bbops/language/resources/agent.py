@@ -199,7 +199,7 @@ class Memory(Model):
 class AgentLimits(Model):
     """The limits at which a run of the agent ends with `agentLimit`.
 
-    - `maxSteps` counts answers of the model, `timeout` the time of a run without its waits.
+    - `maxSteps` counts answers of the model, `timeout` the time of an attempt without its waits.
     - `tokens` counts what the model has read and written in the run, `money` what it has cost.
     - `concurrency` is the number of runs of the agent at a time.
     """
@@ -215,7 +215,7 @@ class AgentLimits(Model):
     def check_timeout(cls, given: str) -> str:
         """Refuse more than a run may take."""
         if seconds(given) > LONGEST_SECONDS:
-            raise PydanticCustomError("bad_value", "a run takes 15m at most")
+            raise PydanticCustomError("bad_value", "an attempt takes 15m at most")
         return given
 
 

@@ -27,6 +27,8 @@ MOST_CHARACTERS: Final = 50_000
 
 _PAUSES: Final = (0.02, 0.05, 0.1, 0.15)
 """The first pauses between two looks at a run, in seconds; then the last one."""
+_ATTEMPTS: Final = 10
+"""The most attempts to enqueue a turn: on PostgreSQL, messages of other chats may conflict."""
 _EVENTS: Final = "text/event-stream"
 
 
@@ -80,18 +82,22 @@ class ChatFunctions:
             raise Thrown(404, "there is no such chat")
         uid = f"{work_name(agent, 'chat')}@{host.random.uuid()}"
         row = RunRow(uid, agent, "chat", chat or host.random.uuid(), owner)
-        try:
-            await self._begin(run, row)
-        except Conflict:  # another message of the chat came between
-            raise _busy() from None
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                await self._begin(run, row, is_new=chat is None)
+                break
+            except Conflict:  # another message came between
+                if not left:
+                    raise
         await host.events.committed()
         return await self._answer(run, control, row.uid)
 
-    async def _begin(self, run: Run, row: RunRow) -> None:
+    async def _begin(self, run: Run, row: RunRow, *, is_new: bool) -> None:
         """Enqueue a turn. The row of the chat is locked first, so a chat has one turn at a time.
 
         Raises:
             Thrown: 409, the chat's turn before is under way.
+            Conflict: another message came between; nothing is enqueued.
         """
         host, work = run.host, work_name(row.agent, "chat")
         assert host.events is not None  # noqa: S101 - the caller has looked
@@ -104,7 +110,7 @@ class ChatFunctions:
         async with host.database.transaction() as inner:
             values = row.chat, row.agent, row.owner, now, now, until
             await inner.write_all([(INSERT_CHAT, values)])
-            if await AgentControl(inner).is_busy(row.chat):
+            if not is_new and await AgentControl(inner).is_busy(row.chat):
                 raise _busy()
             await inner.write_all([row.insert("queued", now)])
             await host.events.within(inner).enqueue(work, row.uid, {"input": given})
