@@ -346,7 +346,7 @@ def test_counts_are_beside_the_links(tried: Tried) -> None:
     page = show(tried, "tables").partition("<aside")[2].partition("</aside")[0]
     counts = dict(re.findall(r'<span>(\w+)</span><span class="count">(\d+)</span>', page))
     assert counts == {"Endpoints": "4", "Functions": "4", "Tables": "1", "Channels": "0",
-                      "Addons": "0", "Values": "2", "Realtime": "0"}  # fmt: skip
+                      "Addons": "0", "Values": "2", "Realtime": "0", "Agents": "0"}  # fmt: skip
 
 
 MEAN: Final = "</script><img src=x onerror=alert(1)>{{ 7*7 }}"

@@ -18,8 +18,9 @@ from bbops.runtime.data.rows import DECODERS
 
 TYPES: tuple[str, ...] = get_args(ColumnType)
 PAIRS = list(itertools.product(TYPES, TYPES))
+TEXTS = st.text() | st.from_regex(r"-?[0-9]{1,20}(\.[0-9]+)?")
 STORED: dict[str, st.SearchStrategy[Any]] = {
-    "string": st.text() | st.from_regex(r"-?[0-9]{1,20}(\.[0-9]+)?"),
+    "string": TEXTS.filter(lambda text: "\0" not in text),
     "integer": st.integers(-(2**63), 2**63 - 1),
     "number": st.floats(allow_nan=False, allow_infinity=False),
     "decimal": st.decimals(allow_nan=False, allow_infinity=False, places=3),

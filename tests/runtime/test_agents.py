@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -33,9 +33,14 @@ from bbops.runtime.work.webhooks import message_event
 from bbops.runtime.work.worker import Attempt, run_attempt
 from bbops.source.tree import MemoryTree
 from tests.support.mortal import KilledError, Mortal
-from tests.support.work_bench import place
+from tests.support.postgres import place_of
 
-__all__ = ["place"]
+
+@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.long)])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    with place_of(request, tmp_path / "data.sqlite") as place:
+        yield place
+
 
 PROJECT = """
 bbops: 1
