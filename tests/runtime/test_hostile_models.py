@@ -13,8 +13,7 @@ from bbops.compiler.testing.host import FakeHttp
 from bbops.database.schema.place import Place
 from bbops.runtime.agents.answers import MOST_TOKENS
 from bbops.runtime.agents.loop import MOST_CALLS
-from tests.runtime.test_agents import AGENT, Desk, call, on_desk
-from tests.support.work_bench import place
+from tests.support.agent_runs import AGENT, Desk, call, on_desk, place
 
 __all__ = ["place"]
 
