@@ -12,7 +12,10 @@ from bbops.base.host import HttpRequest, HttpResponse
 from bbops.compiler.testing.host import FakeHttp
 from bbops.database.schema.place import Place
 from bbops.runtime.agents.answers import MOST_TOKENS
+from bbops.runtime.agents.control import MOST_MESSAGES
 from bbops.runtime.agents.loop import MOST_CALLS
+from bbops.runtime.agents.memory import remember
+from bbops.runtime.agents.tables import MEMORY, RunRow, StepRow
 from tests.support.agent_runs import AGENT, Desk, call, on_desk, place
 
 __all__ = ["place"]
@@ -130,3 +133,28 @@ def test_answer_that_is_not_a_map_is_a_mistake(place: Place, arguments: str) -> 
         assert (await desk.only_run()).answer == {"label": "b"}
 
     on_desk(place, script, do, SHAPED)
+
+
+def test_long_chat_shows_its_newest_messages_and_remembers_whole_turns(place: Place) -> None:
+    async def do(desk: Desk) -> None:
+        await fill(desk, turns=MOST_MESSAGES)
+        shown = [message["text"] for message in await desk.control.messages("c")]
+        assert shown[-2:] == [f"question {MOST_MESSAGES - 1}", f"reply {MOST_MESSAGES - 1}"]
+        assert len(shown) == MOST_MESSAGES
+        for most, remembered in ((4, 4), (5, 4), (1, 0)):
+            rows = await desk.database.read(MEMORY, ("c", "new", most + 1))
+            assert len(remember(rows, most)) == remembered
+
+    on_desk(place, [], do)
+
+
+async def fill(desk: Desk, *, turns: int) -> None:
+    """Add ended turns to the chat `c`."""
+    for at in range(turns):
+        row = RunRow(f"run{at:04}", "keeper", "chat", "c", "ada")
+        model = {"text": f"reply {at}", "calls": [], "isCut": False}
+        await desk.database.write_all([
+            row.insert("done", at),
+            StepRow(0, "message", "", {"text": f"question {at}"}, at).insert(row.uid),
+            StepRow(1, "model", "", model, at).insert(row.uid),
+        ])  # fmt: skip

@@ -95,3 +95,21 @@ def test_message_that_is_not_json_is_refused(tmp_path: Path, kind: str) -> None:
         reply = desk.api.post("/~agents/keeper", content=b"message=hi", headers=headers)
         assert reply.status_code == 415
         assert reply.json()["error"]["code"] == "unsupportedMediaType"
+
+
+def test_chat_goes_on_after_its_agent_is_renamed(tmp_path: Path) -> None:
+    with agent_desk(tmp_path, [Say("Hello."), Say("Again.")]) as desk:
+        ada = desk.sign_up()
+        _, told = desk.say(ada, "Hello")
+        old, new = (desk.repository / f"agents/{name}.yaml" for name in ("keeper", "clerk"))
+        new.write_text(f"{old.read_text()}renamedFrom: keeper\n")
+        old.unlink()
+        desk.commit()
+        desk.live()
+        body = {"message": "And?", "chat": told["chat"]}
+        reply = desk.api.post("/~agents/clerk", json=body, headers=ada)
+        assert (reply.status_code, reply.json()["answer"]) == (200, "Again.")
+        page = desk.api.get(f"/~agents/clerk/chats/{told['chat']}", headers=ada).json()
+        assert [message["text"] for message in page["messages"]] == [
+            "Hello", "Hello.", "And?", "Again."
+        ]  # fmt: skip

@@ -37,11 +37,13 @@ class ChatSettings:
     """An agent that people can talk to.
 
     Attributes:
+        names: its name, and the name that it had before.
         keeps_ms: the time for which a chat is kept after its last message.
         timeout_seconds: the longest turn.
     """
 
     agent: str
+    names: Sequence[str]
     keeps_ms: int
     timeout_seconds: float
     mask: Mask
@@ -78,7 +80,7 @@ class ChatFunctions:
             raise Thrown(503, "no agents run here")
         owner, control = owner_of(run), AgentControl(host.database)
         chat = run.input.get("chat")
-        if chat is not None and not await control.has_chat(chat, agent, owner):
+        if chat is not None and not await control.has_chat(chat, self._settings.names, owner):
             raise Thrown(404, "there is no such chat")
         uid = f"{work_name(agent, 'chat')}@{host.random.uuid()}"
         row = RunRow(uid, agent, "chat", chat or host.random.uuid(), owner)
@@ -123,7 +125,8 @@ class ChatFunctions:
         """
         owner, control = owner_of(run), AgentControl(run.host.database)
         approval = await control.find_approval(run.params["approval"])
-        if approval is None or (approval.agent, approval.owner) != (self._settings.agent, owner):
+        names = self._settings.names
+        if approval is None or approval.agent not in names or approval.owner != owner:
             raise Thrown(404, "there is no such call")
         before = await control.show(approval.run)
         is_new = await control.decide(
@@ -145,7 +148,7 @@ class ChatFunctions:
         """
         control = AgentControl(run.host.database)
         chat = run.params["chat"]
-        if not await control.has_chat(chat, self._settings.agent, owner_of(run)):
+        if not await control.has_chat(chat, self._settings.names, owner_of(run)):
             raise Thrown(404, "there is no such chat")
         details = await control.last_run(chat)
         value = {

@@ -14,6 +14,8 @@ from bbops.runtime.agents.values import DECISION
 from bbops.runtime.work.statements import EMIT
 from bbops.runtime.work.values import format_time
 
+MOST_MESSAGES: Final = 200
+"""The most messages of a chat that its user reads."""
 _decode = msgspec.json.Decoder().decode
 
 _STATE: Final = (
@@ -59,7 +61,7 @@ _USAGE: Final = (
 _MESSAGES: Final = (
     "SELECT s.kind, s.content, s.at FROM _bbops_run_steps AS s JOIN _bbops_runs AS r"
     " ON r.uid = s.run WHERE r.chat = ? AND s.kind IN ('message', 'model')"
-    " ORDER BY r.began_at, r.uid, s.number LIMIT 1000"
+    " ORDER BY r.began_at DESC, r.uid DESC, s.number DESC LIMIT ?"
 )
 
 
@@ -181,23 +183,22 @@ class AgentControl:
         )
 
     async def messages(self, chat: str) -> list[dict[str, Any]]:
-        """Return role, text and time of the messages of a chat, oldest first."""
-        rows = await self._database.read(_MESSAGES, (chat,))
+        """Return role, text and time of the newest messages of a chat, oldest first."""
+        rows = await self._database.read(_MESSAGES, (chat, MOST_MESSAGES))
         found = [
             {
                 "role": "user" if kind == "message" else "agent",
                 "text": _decode(content)["text"], "at": format_time(at),
-            } for kind, content, at in rows
+            } for kind, content, at in reversed(rows)
         ]  # fmt: skip
         return [message for message in found if message["text"]]
 
-    async def has_chat(self, chat: str, agent: str, owner: str) -> bool:
-        """Return whether a user has a chat with an agent."""
+    async def has_chat(self, chat: str, agents: Sequence[str], owner: str) -> bool:
+        """Return whether a user has a chat with an agent, which may have had another name."""
         rows = await self._database.read(
-            "SELECT 1 FROM _bbops_chats WHERE id = ? AND agent = ? AND owner = ?",
-            (chat, agent, owner),
+            "SELECT agent FROM _bbops_chats WHERE id = ? AND owner = ?", (chat, owner)
         )
-        return bool(rows)
+        return any(agent in agents for (agent,) in rows)
 
     async def approvals(self, limit: int, agent: str = "") -> list[CallApproval]:
         """Return the calls that wait for a person, oldest first."""

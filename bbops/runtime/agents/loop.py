@@ -172,9 +172,10 @@ class _Turn:
         """Return the answer."""
         enter("begin")
         text = self._first_message()
-        if self.row.chat and self.agent.memory:
-            rows = await self.run.host.database.read(MEMORY, (self.row.chat, self.row.uid))
-            self.messages += remember(rows, self.agent.memory)
+        most = self.agent.memory
+        if self.row.chat and most:
+            values = self.row.chat, self.row.uid, most + 1
+            self.messages += remember(await self.run.host.database.read(MEMORY, values), most)
         self.messages.append(UserMessage(text))
         await self._write(
             self.row.insert("running", self._now()),

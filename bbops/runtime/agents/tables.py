@@ -28,15 +28,17 @@ _INSERT_APPROVAL: Final = (
 )
 INSERT_CHAT: Final = (
     "INSERT INTO _bbops_chats (id, agent, owner, began_at, spoke_at, keep_until)"
-    " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET spoke_at = excluded.spoke_at,"
-    " keep_until = excluded.keep_until"
+    " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET agent = excluded.agent,"
+    " spoke_at = excluded.spoke_at, keep_until = excluded.keep_until"
 )
 MEMORY: Final = (
     "SELECT s.run, s.kind, s.name, s.content FROM _bbops_run_steps AS s JOIN _bbops_runs AS r"
     " ON r.uid = s.run WHERE r.chat = ? AND r.state = 'done' AND r.uid <> ?"
-    " ORDER BY r.began_at DESC, r.uid DESC, s.number DESC LIMIT 2000"
+    " ORDER BY r.began_at DESC, r.uid DESC, s.number DESC LIMIT ?"
 )
-"""Query of the steps of a chat's earlier runs, newest first. Parameters: chat, the run's uid."""
+"""Query of the steps of a chat's earlier runs, newest first. Parameters: chat, the run's uid, the
+most steps: each is a message, so one more than what is remembered shows that a turn is not whole.
+"""
 
 BUSY: Final = (
     "SELECT count(*) FROM _bbops_jobs AS j WHERE j.state = 'running' AND j.work LIKE ?"
