@@ -30,10 +30,10 @@ from bbops.runtime.work.statements import emit
 from bbops.runtime.work.worker import Attempt, run_attempt
 from bbops.source.tree import MemoryTree
 from tests.support.mortal import KilledError, Mortal
-from tests.support.postgres import place_of
+from tests.support.postgres import SLOW_DATABASES, place_of
 
 
-@pytest.fixture(params=["sqlite", pytest.param("postgres", marks=pytest.mark.long)])
+@pytest.fixture(params=SLOW_DATABASES)
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
     with place_of(request, tmp_path / "data.sqlite") as place:
         yield place
