@@ -135,6 +135,18 @@ def test_answer_that_is_not_a_map_is_a_mistake(place: Place, arguments: str) -> 
     on_desk(place, script, do, SHAPED)
 
 
+@pytest.mark.parametrize(("state", "is_busy"), [("held", True), ("later", True), ("dead", False)])
+def test_chat_is_busy_until_its_turn_has_ended(place: Place, state: str, is_busy: bool) -> None:
+    async def do(desk: Desk) -> None:
+        assert await desk.attempt("one") == "waiting"
+        await desk.database.change("UPDATE _bbops_runs SET chat = 'c'")
+        await desk.database.change("UPDATE _bbops_jobs SET state = ?", (state,))
+        assert await desk.control.is_busy("c") is is_busy
+        assert not await desk.control.is_busy("other")
+
+    on_desk(place, [[call("add", text="one")], "Done."], do, approval="true")
+
+
 def test_long_chat_shows_its_newest_messages_and_remembers_whole_turns(place: Place) -> None:
     async def do(desk: Desk) -> None:
         await fill(desk, turns=MOST_MESSAGES)

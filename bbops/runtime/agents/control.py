@@ -37,7 +37,7 @@ _RUN: Final = (
 )
 _BUSY_CHAT: Final = (
     "SELECT 1 FROM _bbops_runs AS r LEFT JOIN _bbops_jobs AS j ON j.uid = r.uid WHERE r.chat = ?"
-    f" AND {_STATE} IN ('queued', 'running', 'waiting') LIMIT 1"
+    f" AND {_STATE} NOT IN ('done', 'failed') LIMIT 1"
 )
 _APPROVAL: Final = (
     "SELECT id, run, agent, chat, owner, tool, arguments, state, decided_by, asked_at, decided_at,"
@@ -161,7 +161,7 @@ class AgentControl:
         return await self._details(rows[0]) if rows else None
 
     async def is_busy(self, chat: str) -> bool:
-        """Return whether a turn of a chat is under way, by its state and not by clocks."""
+        """Return whether a turn of a chat has not ended, by its state and not by clocks."""
         return bool(await self._database.read(_BUSY_CHAT, (chat,)))
 
     async def _details(self, row: Sequence[Any], after: int = -1) -> RunDetails:
