@@ -86,3 +86,13 @@ def test_call_of_a_cancelled_run_waits_no_longer(helpdesk: Helpdesk) -> None:
     assert decide(served, call["id"], approve=True)["is_changed"] is False
     (run,) = get(served, "runs")
     assert run["state"] == "failed"
+
+
+def test_agent_is_found_by_search_and_by_the_name_of_its_requests(helpdesk: Helpdesk) -> None:
+    served = helpdesk([])
+    found = served.control.get("/api/projects/desk/search", params={"q": "helpdesk"}).json()
+    entries = [(entry["text"], entry["kind"], entry["url"]) for entry in found["entries"]]
+    page = "/projects/desk/agents?agent=helpdesk"
+    assert ("helpdesk", "agent", page) in entries
+    reply = served.control.get("/projects/desk/endpoints/agents/helpdesk", follow_redirects=False)
+    assert (reply.status_code, reply.headers["location"]) == (303, page)
