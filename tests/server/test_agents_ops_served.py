@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from tests.support.helpdesk import Helpdesk, helpdesk, talk
-from tests.support.models import Call, Say
+from tests.support.models import Broken, Call, Say
 from tests.support.patience import wait_for
 from tests.support.served import Served
 
@@ -96,3 +96,12 @@ def test_agent_is_found_by_search_and_by_the_name_of_its_requests(helpdesk: Help
     assert ("helpdesk", "agent", page) in entries
     reply = served.control.get("/projects/desk/endpoints/agents/helpdesk", follow_redirects=False)
     assert (reply.status_code, reply.headers["location"]) == (303, page)
+
+
+def test_refused_request_of_a_chat_is_not_repeated(helpdesk: Helpdesk) -> None:
+    served = helpdesk([Broken(status=401), Say("Hello.")])
+    reply = served.api.post("/~agents/helpdesk", json={"message": "Hello"})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (502, "agentFailed")
+    (run,) = get(served, "runs")
+    assert run["state"] == "failed"
+    assert "answered 401" in run["error"]
