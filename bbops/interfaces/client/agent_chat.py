@@ -19,7 +19,7 @@ SILENCE_SECONDS: Final = 60.0
 
 _EVENTS: Final = "text/event-stream"
 _HINTS: Final = {
-    "held": "run the jobs of the draft with 'bbops drafts work BRANCH', or 'bbops jobs release --draft BRANCH'",
+    "held": "run the jobs of the draft with 'bbops drafts work BRANCH'",
     "chatBusy": "wait for the turn, or decide about its calls with 'bbops agents approve'",
     "agentFailed": "'bbops agents traces' shows the reason",
     "timeout": "'bbops agents traces' shows how far the turn is",
