@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.support.helpdesk import Helpdesk, helpdesk, talk
+from tests.support.helpdesk import FILES, Helpdesk, helpdesk, talk
 from tests.support.models import Broken, Call, Say
 from tests.support.patience import wait_for
 from tests.support.served import Served
@@ -105,3 +105,17 @@ def test_refused_request_of_a_chat_is_not_repeated(helpdesk: Helpdesk) -> None:
     (run,) = get(served, "runs")
     assert run["state"] == "failed"
     assert "answered 401" in run["error"]
+
+
+def test_schedule_of_an_agent_runs_by_the_name_of_the_agent(
+    helpdesk: Helpdesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    morning = (
+        "description: Sums up.\nmodel: { addon: aiModel, name: large }\n"
+        "instructions: Sum up.\nrunsOn: { schedule: 0 8 * * * }\n"
+    )
+    monkeypatch.setitem(FILES, "agents/morning.yaml", morning)
+    served = helpdesk([Say("It was quiet.")])
+    started = served.bbops("tasks", "run", "agents/morning")
+    assert started.returncode == 0, started.stderr
+    wait_for(lambda: [run["state"] for run in get(served, "runs?agent=morning")] == ["done"])
