@@ -112,7 +112,7 @@ def test_a_rename_keeps_comments_and_spaces(folder: Path) -> None:
         (("new", "endpoit", "x"), "did you mean 'endpoint'?"),
         (("new", "addon", "emial"), "did you mean 'email'?"),
         (("new", "agent", "helper"), "create one with 'bbops new addon chatModel'"),
-        (("new", "test", "nothing"), "no endpoint or function 'nothing' to test"),
+        (("new", "test", "nothing"), "no endpoint, function or agent 'nothing' to test"),
         (("new", "function", "../x"), "file-name"),
         (("rm", "tables/none"), "there is no 'tables/none.yaml'"),
     ],
@@ -327,6 +327,36 @@ def test_an_agent_takes_the_addon_that_is_there(folder: Path) -> None:
         change.apply(force=True)
     _, found = validate(FolderTree(folder))
     assert [str(diagnostic) for diagnostic in found] == []
+
+
+@pytest.mark.parametrize(
+    ("starts", "keys"),
+    [
+        ("{ chat: { authentication: JWT } }", {"name", "auth", "input", "model", "expect"}),
+        ("{ schedule: 0 8 * * 1 }", {"name", "model", "expect"}),
+        ("{ event: user.registered }", {"name", "event", "model", "expect"}),
+    ],
+)
+def test_a_new_test_of_an_agent_passes(folder: Path, starts: str, keys: set[str]) -> None:
+    assert bbops(folder, "new", "addon", "chatModel").exit_code == 0
+    assert bbops(folder, "new", "agent", "helper").exit_code == 0
+    assert bbops(folder, "set", "agents/helper", f"runsOn={starts}").exit_code == 0
+    assert bbops(folder, "new", "test", "helper").exit_code == 0
+    root = load((folder / "tests/helper.yaml").read_bytes()).root
+    assert {*root["cases"][0]} == keys
+    result = bbops(folder, "test", "helper")
+    assert result.exit_code == 0, result.output
+
+
+def test_an_agent_that_runs_on_rows_gets_no_test(folder: Path) -> None:
+    bbops(folder, "new", "addon", "chatModel")
+    bbops(folder, "new", "agent", "helper")
+    starts = "{ database: { table: notes, operation: insert } }"
+    assert bbops(folder, "set", "agents/helper", f"runsOn={starts}").exit_code == 0
+    result = bbops(folder, "new", "test", "helper")
+    assert result.exit_code == 2
+    assert "a test cannot start agent 'helper'" in result.stderr
+    assert not (folder / "tests/helper.yaml").exists()
 
 
 def test_the_project_is_found_from_a_folder_in_it(folder: Path) -> None:

@@ -23,6 +23,13 @@ TASKS = {
     "tasks/off.yaml": "every: 1h\nfunction: beat\nenabled: false\n",
     "functions/beat.yaml": "steps: [{ log: { message: beat } }]\n",
 }
+AGENT = {
+    "project.yaml": "bbops: 1\nname: small\nenv:\n  GREETING: { default: hello }\n"
+    "  AI_KEY: { secret: true }\n",
+    "addons/aiModel.yaml": 'enabled: true\nconfig: { apiKey: "${ env.AI_KEY }" }\n',
+    "agents/morning.yaml": "model: { addon: aiModel, name: large }\ninstructions: Sum up.\n"
+    "runsOn: { schedule: 0 8 * * * }\n",
+}
 NIGHTLY: dict[str, Any] = {
     "name": "tasks/nightly", "cron": "30 2 * * *", "timezone": "Europe/Berlin", "every_ms": 0,
     "missed": "once", "jitter_ms": 0,
@@ -102,3 +109,12 @@ def test_the_tick_that_the_queue_waits_for_is_the_first_unless_the_schedule_chan
     assert [one.at for one in list_ticks(hourly, 2, 0, waiting).ticks] == [60, 3660]
     other = Tick("tasks/nightly", 60_000, "Schedule(every_ms=1000)")
     assert [one.at for one in list_ticks(hourly, 1, 0, other).ticks] == [3600]
+
+
+def test_schedule_of_an_agent_has_the_name_of_its_agent(folder: Path) -> None:
+    for path, text in AGENT.items():
+        (folder / path).parent.mkdir(exist_ok=True)
+        (folder / path).write_text(text)
+    done = run("agents/morning", "--count", "1")
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith("agents/morning/schedule  at '0 8 * * *' (UTC)")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from bbops.review.outline.outline import BlockOutline, Outline
@@ -310,3 +311,15 @@ def test_an_agent_shows_its_approvals_memory_output_and_limits() -> None:
         "10 steps", "60s", "5000 tokens", "a cost of 2.5", "4 runs at a time",
     )  # fmt: skip
     assert (agent.starts, agent.enabled, agent.on_dead) == (("chat", "schedule"), False, "double")
+
+
+def test_a_test_of_an_agent_survives_json() -> None:
+    addon = 'enabled: true\nconfig: { apiKey: "${ env.JWT_SECRET }" }\n'
+    functions = {f"functions__{name}": TOOL for name in ("other", "third", "fourth")}
+    agent = AGENT.replace("onDead: double\nenabled: false\n", "")
+    case = "agent: helper\ncases: [{ name: hello, model: [{ say: Hi }], expect: {} }]\n"
+    files = sample(agents__helper=agent, addons__aiModel=addon, tests__helper=case, **functions)
+    found = outline(files)
+    assert msgspec.json.decode(msgspec.json.encode(found), type=Outline) == found
+    (test,) = (test for test in found.tests if test.name == "helper")
+    assert (test.kind, test.target) == ("agent", "helper")

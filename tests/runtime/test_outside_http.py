@@ -291,6 +291,16 @@ def test_a_request_without_an_answer_may_have_been_carried_out(
     assert asking(lambda _: answer, work) == (code, is_sent)
 
 
+def test_nonsense_is_not_a_server_that_cannot_be_reached() -> None:
+    async def work(door: OutsideHttp, url: str, heard: list[str]) -> str:
+        with pytest.raises(HttpFailure) as raised:
+            await door.send(get(url))
+        return raised.value.message
+
+    found = asking(lambda _: b"nonsense\r\n\r\n", work)
+    assert found == "'127.0.0.1' gave no valid HTTP response"
+
+
 def test_a_request_that_never_left_was_not_carried_out() -> None:
     async def work(door: OutsideHttp, _: str, heard: list[str]) -> tuple[str, bool]:
         with pytest.raises(HttpFailure) as raised:

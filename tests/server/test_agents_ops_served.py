@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from tests.support.helpdesk import Helpdesk, helpdesk, talk
-from tests.support.models import Call, Say
+from tests.support.helpdesk import FILES, Helpdesk, helpdesk, talk
+from tests.support.models import Broken, Call, Say
 from tests.support.patience import wait_for
 from tests.support.served import Served
 
@@ -86,3 +86,36 @@ def test_call_of_a_cancelled_run_waits_no_longer(helpdesk: Helpdesk) -> None:
     assert decide(served, call["id"], approve=True)["is_changed"] is False
     (run,) = get(served, "runs")
     assert run["state"] == "failed"
+
+
+def test_agent_is_found_by_search_and_by_the_name_of_its_requests(helpdesk: Helpdesk) -> None:
+    served = helpdesk([])
+    found = served.control.get("/api/projects/desk/search", params={"q": "helpdesk"}).json()
+    entries = [(entry["text"], entry["kind"], entry["url"]) for entry in found["entries"]]
+    page = "/projects/desk/agents?agent=helpdesk"
+    assert ("helpdesk", "agent", page) in entries
+    reply = served.control.get("/projects/desk/endpoints/agents/helpdesk", follow_redirects=False)
+    assert (reply.status_code, reply.headers["location"]) == (303, page)
+
+
+def test_refused_request_of_a_chat_is_not_repeated(helpdesk: Helpdesk) -> None:
+    served = helpdesk([Broken(status=401), Say("Hello.")])
+    reply = served.api.post("/~agents/helpdesk", json={"message": "Hello"})
+    assert (reply.status_code, reply.json()["error"]["code"]) == (502, "agentFailed")
+    (run,) = get(served, "runs")
+    assert run["state"] == "failed"
+    assert "answered 401" in run["error"]
+
+
+def test_schedule_of_an_agent_runs_by_the_name_of_the_agent(
+    helpdesk: Helpdesk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    morning = (
+        "description: Sums up.\nmodel: { addon: aiModel, name: large }\n"
+        "instructions: Sum up.\nrunsOn: { schedule: 0 8 * * * }\n"
+    )
+    monkeypatch.setitem(FILES, "agents/morning.yaml", morning)
+    served = helpdesk([Say("It was quiet.")])
+    started = served.bbops("tasks", "run", "agents/morning")
+    assert started.returncode == 0, started.stderr
+    wait_for(lambda: [run["state"] for run in get(served, "runs?agent=morning")] == ["done"])

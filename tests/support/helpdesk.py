@@ -43,7 +43,7 @@ steps:
     as: notes
   - return: { value: "${ vars.notes }" }
 """
-FILES: Final = {
+FILES: Final[dict[str, str]] = {
     "project.yaml": "bbops: 1\nname: desk\nenv:\n  AI_KEY: { secret: true }\n",
     "tables/notes.yaml": "columns:\n"
     "  id: { type: integer, primaryKey: true, auto: increment }\n"

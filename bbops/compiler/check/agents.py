@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
-from bbops.base.diagnostics import Diagnostic, suggest
+from bbops.base.diagnostics import Diagnostic, Hint, ReplaceWord, suggest
 from bbops.compiler.check._outside import Outside
 from bbops.compiler.check._writing import find_writing_step
 from bbops.compiler.check.triggers import check_where
@@ -27,6 +28,7 @@ _STARTS: Final = {
     "chat": "a chat without JWT", "webhook": "a webhook", "database": "rows of a table",
     "event": "an event", "realtime": "messages of a topic",
 }  # fmt: skip
+_BOOLEANS: Final = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 
 
 def check(project: Project) -> Iterator[Diagnostic]:
@@ -34,6 +36,7 @@ def check(project: Project) -> Iterator[Diagnostic]:
     for agent in project.agents.values():
         yield from _model(project, agent)
         yield from _options(agent)
+        yield from _instructions(agent)
         yield from _names(agent)
         for at, tool in enumerate(agent.model.every_tool):
             function = project.functions.get(str(tool.function))
@@ -82,6 +85,17 @@ def _options(agent: Resource[Agent]) -> Iterator[Diagnostic]:
         place = agent.place("model", "options", "tools")
         hint = "tools of the vendor; functions of the project belong in the agent's 'tools'"
         yield Diagnostic(place, "bad-value", "the option 'tools' needs a list of maps", hint)
+
+
+def _instructions(agent: Resource[Agent]) -> Iterator[Diagnostic]:
+    """Warn about expressions, which the model would read as text."""
+    found = re.search(r"\$\{[^{}]*\}", agent.model.instructions)
+    if found is not None:
+        yield Diagnostic(
+            agent.place("instructions"), "static",
+            f"'instructions' takes no expressions: the model reads '{found[0]}' as text",
+            "describe what to look up, and let a tool give the value", severity="warning",
+        )  # fmt: skip
 
 
 def _names(agent: Resource[Agent]) -> Iterator[Diagnostic]:
@@ -157,4 +171,12 @@ def _approval(
 
 def find_call(agent: Resource[Any], function: Resource[Function]) -> Outside:
     """Return the scope of `approval`: the arguments of a call."""
-    return Outside(agent, {"args": argument_type(function)})
+    names = [name.rstrip("?") for name in arguments_of(function)]
+    missing: dict[str, str] = {
+        name: Hint(f"write 'args.{name}'", ReplaceWord(name, f"args.{name}")) for name in names
+    }
+    for part in PARTS:
+        missing.setdefault(part, Hint("write 'args'", ReplaceWord(part, "args")))
+    for word, meant in _BOOLEANS.items():
+        missing.setdefault(word, Hint(f"write '{meant}'", ReplaceWord(word, meant)))
+    return Outside(agent, {"args": argument_type(function)}, missing=missing)

@@ -9,7 +9,7 @@ import msgspec
 
 from bbops.base.host import HttpRequest, HttpResponse, MailRequest
 from bbops.base.streaming import Pieces
-from bbops.compiler.testing.scripted import scripted_answer
+from bbops.compiler.testing.scripted import count_answers, scripted_answer
 from bbops.language.addons._base import kind
 from bbops.runtime.agents.values import STEPS
 from bbops.runtime.steps.addons import AddonFailure
@@ -29,6 +29,7 @@ class Mocks:
         calls: the parameters of each call, by step.
         missing: calls that no mock answers; each of them fails the case, even where it is caught.
         model: the answers of a model in their order; None where it is mocked by its step.
+        asked: the number of answers of `model` that the agent has asked for.
     """
 
     def __init__(self, results: Mapping[str, Any]) -> None:
@@ -36,6 +37,7 @@ class Mocks:
         self.calls: dict[str, list[Any]] = {name: [] for name in results}
         self.missing: list[str] = []
         self.model: Sequence[Any] | None = None
+        self.asked = 0
 
     def takes(self, step: str) -> bool:
         """Return whether a mock answers a step; files are kept for real where none does."""
@@ -63,11 +65,11 @@ class Mocks:
         if self.model is None or step not in STEPS.values():
             return None
         self.calls.setdefault(step, []).append(dict(parameters))
+        number = count_answers(parameters)
+        self.asked = max(self.asked, number + 1)
         answer = scripted_answer(step, self.model, parameters)
         if answer is None:
-            self.missing.append(step)
-            message = f"'model' has {len(self.model)} answers, and another one is asked for"
-            raise AddonFailure("not-mocked", message)
+            raise AddonFailure("not-mocked", f"'model' has no answer {number + 1}")
         return answer
 
     async def stream(self, step: str, parameters: Mapping[str, Any]) -> Pieces:

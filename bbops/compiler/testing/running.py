@@ -326,6 +326,7 @@ class _Attempt:
                 self.say(message, "expect", "rows", table)
         await self._compare_work()
         self._compare_calls()
+        self._compare_answers()
 
     def _compare_checks(self, answer: Answer) -> None:
         names = {"result": answer.value, "status": answer.status, "headers": answer.headers}
@@ -353,6 +354,15 @@ class _Attempt:
             found, self.case.expect, self.host, self.tracer.mask_field
         ):
             self.say(message, "expect", *path)
+
+    def _compare_answers(self) -> None:
+        """Note answers of the model that are missing or left over."""
+        if self.mocks.model is None:
+            return
+        count, asked = len(self.mocks.model), self.mocks.asked
+        if asked > count or (asked < count and not self.wrong):
+            answers = "1 answer" if count == 1 else f"{count} answers"
+            self.say(f"'model' has {answers}, the agent asked for {asked}", "model")
 
     def _compare_calls(self) -> None:
         for step, each in self.case.expect.calls.items():

@@ -20,7 +20,7 @@ def scripted_answer(
         replies: each `{say}`, `{tool, args}`, or a list of calls.
         parameters: the parameters; the reply is chosen by the number of the model's messages.
     """
-    number = sum(message.get("role") == "assistant" for message in parameters["messages"])
+    number = count_answers(parameters)
     if number >= len(replies):
         return None
     reply = replies[number]
@@ -29,6 +29,11 @@ def scripted_answer(
     text = "".join(str(part["say"]) for part in parts if "say" in part)
     write = _completion if step == STEPS["aiModel"] else _message
     return write(number, text, calls)
+
+
+def count_answers(parameters: Mapping[str, Any]) -> int:
+    """Return the number of the model's messages in the parameters of its step."""
+    return sum(message.get("role") == "assistant" for message in parameters["messages"])
 
 
 def _completion(number: int, text: str, calls: Sequence[Mapping[str, Any]]) -> Any:

@@ -139,8 +139,11 @@ def _test(change: Change, name: Name) -> str:
             f"function: {name.name}\n\ncases:\n  - name: it works\n    input: {{}}\n"
             "    expect:\n      status: 200\n"
         )
+    agent = Name("agents", name.name)
+    if change.exists(agent):
+        return _agent_test(change, agent)
     raise BbopsError(
-        f"there is no endpoint or function '{name.name}' to test",
+        f"there is no endpoint, function or agent '{name.name}' to test",
         hint="a test is named after what it tests",
     )
 
@@ -159,6 +162,35 @@ def _endpoint_test(change: Change, endpoint: Name) -> str:
         listed = ", ".join(f"{one}: {_ID}" for one in parameters)
         lines.append(f"    params: {{ {listed} }}")
     return "\n".join([*lines, "    expect:", "      status: 200", ""])
+
+
+def _agent_test(change: Change, agent: Name) -> str:
+    """Return a test with one answer of the model, and with the start of the agent.
+
+    Raises:
+        BbopsError: the agent has no start that a test can give.
+    """
+    root = change.document(agent.file).root
+    starts = root.get("runsOn")
+    starts = starts if isinstance(starts, Map) else Map()
+    lines = [f"agent: {agent.name}", "", "cases:", "  - name: it answers"]
+    chat = starts.get("chat")
+    if isinstance(chat, Map):
+        if chat.get("authentication") == "JWT":
+            lines.append(f"    auth: {{ userId: {_ID} }}")
+        lines.append("    input: { message: Hello }")
+    elif "schedule" not in starts:
+        if not starts.keys() & {"event", "webhook", "realtime"}:
+            raise BbopsError(
+                f"a test cannot start agent '{agent.name}', which runs on rows of a table",
+                hint="give it another start, such as 'event', and test that",
+            )
+        lines.append("    event: { payload: {} }")
+    if "output" in root:
+        lines += ["    model: [{ tool: answer, args: {} }]", "    expect: {}", ""]
+    else:
+        lines += ["    model: [{ say: Hi }]", "    expect:", "      value: { answer: Hi }", ""]
+    return "\n".join(lines)
 
 
 _LOGS = "steps:\n  - log:\n      message: It ran\n"

@@ -113,6 +113,8 @@ def _read_folder(folder: Path, task: str, count: int) -> Sequence[TaskTicks]:
         if task_file.model.enabled
     }
     tasks |= {start.name: start.model for start in agent_tasks(project)}
+    if f"{task_name}/schedule" in tasks:  # agents/NAME
+        task_name = f"{task_name}/schedule"
     if task_name and task_name not in tasks:
         if task_name in project.tasks:
             hint = f"remove 'enabled: false' from tasks/{task_name}.yaml"

@@ -19,9 +19,10 @@ SILENCE_SECONDS: Final = 60.0
 
 _EVENTS: Final = "text/event-stream"
 _HINTS: Final = {
-    "held": "run the jobs of the draft with 'bbops drafts work', or 'bbops jobs release'",
+    "held": "run the jobs of the draft with 'bbops drafts work BRANCH'",
     "chatBusy": "wait for the turn, or decide about its calls with 'bbops agents approve'",
     "agentFailed": "'bbops agents traces' shows the reason",
+    "timeout": "'bbops agents traces' shows how far the turn is",
     "agentLimit": "'bbops agents traces' shows the run; its file has the limits",
 }
 

@@ -197,9 +197,9 @@ class Test(Kind):
       task lets it run: as a job, with its `where` and its `input`.
     - A test of an agent gives a chat its `input: { message }`, or an `event`; without both, the
       agent runs by its schedule. `model` are the answers of its model in their order: `{ say: text
-      }`, `{ tool: function, args: {} }`, or a list of these. `approve` decides about the calls that
-      wait for a person; without it, they are rejected. The result is `{ answer
-      }`.
+      }`, `{ tool: function, args: {} }`, or a list of these; answers that are missing or left over
+      fail the case. `approve` decides about the calls that wait for a person; without it, they are
+      rejected. The result is `{ answer }`.
     - With `work: run` what follows runs, too: jobs, triggers, changes of rows that triggers wait
       for, further attempts; only what `send` sends goes nowhere. The clock, which `at` sets, jumps
       to the next time at which something is due: waits, delays and pauses take no time. Jobs run

@@ -427,6 +427,9 @@ class CaseOutline:
     line: int
 
 
+TestKind = Literal["function", "endpoint", "trigger", "task", "agent"]
+
+
 @dataclass(frozen=True, slots=True)
 class TestOutline:
     """A test file: its target, and its cases."""
@@ -435,7 +438,7 @@ class TestOutline:
     file: str
     line: int
     description: str
-    kind: Literal["function", "endpoint", "trigger", "task"]
+    kind: TestKind
     target: str
     cases: tuple[CaseOutline, ...]
 

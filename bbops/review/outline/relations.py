@@ -6,11 +6,12 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 from bbops.base.model import Model
 from bbops.compiler.check import CheckedProject
 from bbops.language.project import Resource
+from bbops.review.outline.outline import TestKind
 from bbops.review.outline.table_uses import TableUses, find_uses
 
 Index = Mapping[str, tuple[str, ...]]
@@ -148,9 +149,9 @@ def _targets(project: CheckedProject) -> Iterator[tuple[str, str]]:
         yield f"{kind} {target}", name
 
 
-def target_of(test: Any) -> tuple[Any, str]:
+def target_of(test: Any) -> tuple[TestKind, str]:
     """Return the kind and the name of the resource that a test file tests."""
-    kinds = ("function", "endpoint", "trigger", "task", "agent")
+    kinds = get_args(TestKind)
     return next((kind, name) for kind in kinds if (name := getattr(test, kind)) is not None)
 
 

@@ -246,7 +246,7 @@ def _failure(run: RunSummary) -> Thrown:
     if run.state == "held":
         message = (
             "agents do not run by themselves here: the turn is held until its job is run, or the"
-            " draft works for a time ('bbops drafts work')"
+            " draft works for a time ('bbops drafts work BRANCH')"
         )
         return Thrown(503, message, code="held")
     if run.error.endswith(f"[{AGENT_LIMIT}]"):

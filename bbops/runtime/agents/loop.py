@@ -39,11 +39,12 @@ from bbops.runtime.agents.values import (
     STARTED,
     WAITING,
     AgentLimit,
+    ModelRefusal,
 )
 from bbops.runtime.flow.masking import Mask
 from bbops.runtime.flow.run import Answer, Run, Shape
 from bbops.runtime.steps.addons import Terms, call_addon
-from bbops.runtime.values.failures import Failure, PayloadFailure
+from bbops.runtime.values.failures import Failure, HttpFailure, PayloadFailure
 from bbops.runtime.work.run_record import count_tokens, enter, scope
 from bbops.runtime.work.statements import Statement
 from bbops.runtime.work.triggers import awaited_value
@@ -124,6 +125,7 @@ class AgentRuns:
         Raises:
             LaterError: as many runs of the agent as may are under way.
             AgentLimit: a limit is reached.
+            ModelRefusal: the model refuses a request of a chat, whose user waits.
             Failure: the model does not answer.
         """
         turn = _Turn.of(self.settings, run)
@@ -131,8 +133,9 @@ class AgentRuns:
         try:
             answer = await turn.talk()
         except Failure as failure:
-            await turn.note_failure(failure)
-            raise
+            found = turn.end_of(failure)
+            await turn.note_failure(found)
+            raise found from None
         return 200, {"chat": turn.row.chat, "answer": answer}, None, None
 
 
@@ -191,6 +194,12 @@ class _Turn:
                 return value
             self._check_limits()
         raise AgentLimit(f"no answer after {self.agent.limits.max_steps} steps, its 'maxSteps'")
+
+    def end_of(self, failure: Failure) -> Failure:
+        """Return the failure of the attempt; it ends a chat if another attempt cannot help."""
+        if self.row.chat and isinstance(failure, HttpFailure) and not failure.may_pass:
+            return ModelRefusal(failure)
+        return failure
 
     async def note_failure(self, failure: Failure) -> None:
         """Write the error of the last attempt of a run."""

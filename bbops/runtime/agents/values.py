@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final, Literal
 
-from bbops.runtime.values.failures import JobFailure, PayloadFailure
+from bbops.runtime.values.failures import HttpFailure, JobFailure, PayloadFailure
 from bbops.runtime.work.values import AGENT_EVENTS
 
 AGENTS: Final = "agents/"
@@ -48,3 +48,10 @@ class AgentLimit(PayloadFailure):
 
     def __init__(self, message: str) -> None:
         JobFailure.__init__(self, AGENT_LIMIT, message)
+
+
+class ModelRefusal(PayloadFailure):
+    """The model's server refuses a request, such as for its key; a chat does not repeat it."""
+
+    def __init__(self, failure: HttpFailure) -> None:
+        JobFailure.__init__(self, failure.code, failure.message)

@@ -11,6 +11,7 @@ from litestar import Response
 from litestar.params import FromPath, FromQuery
 
 from bbops.review.outline.outline import EndpointOutline, Outline
+from bbops.runtime.agents.values import AGENTS
 from bbops.source.git.proposals import proposal_of
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.panels.endpoint_editing import COMMITTED
@@ -63,6 +64,9 @@ async def show_endpoint(
         return shown.show_errors("Endpoint")
     found = shown.pick(endpoint, outline.endpoints)
     if found is None:
+        for agent in outline.agents:
+            if endpoint.strip("/") == f"{AGENTS}{agent.name}":  # requests to it have this name
+                return visit.go(shown.links.to("agents", agent=agent.name))
         return shown.show_missing("endpoint", endpoint, outline.endpoints, shown.links.endpoint)
     functions = {function.name: function for function in outline.functions}
     function = functions[found.function]

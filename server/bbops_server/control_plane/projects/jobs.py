@@ -10,6 +10,7 @@ from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.base.errors import ServerError
 from bbops.base.json_jobs import ChangedJobs, JobList, JobStory, TaskTicks
+from bbops.runtime.agents.values import AGENTS, work_name
 from bbops.runtime.work.schedules import MAX_TICKS
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT, VisitedProject
@@ -259,8 +260,8 @@ async def start_task(project: VisitedProject, name: str) -> ChangedJobs:
 
 
 def _task_name(given: str) -> str:
-    if given.startswith("agents/"):
-        return given
+    if given.startswith(AGENTS):
+        return given if given.count("/") > 1 else work_name(given.removeprefix(AGENTS), "schedule")
     return f"tasks/{given.removeprefix('tasks/').removesuffix('.yaml')}"
 
 

@@ -129,6 +129,8 @@ def list_resources(outline: Outline, links: OutlineLinks) -> Iterator[SearchEntr
         yield SearchEntry(addon.name, "addon", links.addon(addon.name), addon.title)
     for task in outline.tasks:
         yield SearchEntry(task.name, "task", links.to("jobs"))
+    for agent in outline.agents:
+        yield SearchEntry(agent.name, "agent", links.to("agents", agent=agent.name))
     for topic in outline.topics:
         yield SearchEntry(topic.name, "topic", links.to("realtime"))
     for table in outline.tables:

@@ -65,7 +65,7 @@ ORPHAN_GRACE_SECONDS: Final = 1.0
 _QUOTA: Final = Quota(
     limits.DRAFT_DATABASE_BYTES, limits.DRAFT_UPLOADS_BYTES, limits.DRAFT_HISTORY_BYTES
 )
-HELD: Final = "jobs of a draft run on request: 'bbops jobs release', or 'bbops drafts work'"
+HELD: Final = "jobs of a draft run on request: 'bbops drafts work BRANCH', or 'bbops jobs release'"
 """Why jobs of drafts wait."""
 
 _LATE_IMPORTS: Final = (

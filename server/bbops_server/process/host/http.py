@@ -289,7 +289,10 @@ def _translate_errors(request: HttpRequest, progress: _Progress) -> Iterator[Non
         raise HttpFailure("httpTimeout", message, is_sent=progress.is_sent) from None
     except (_PrivateAddress, _ForbiddenHost) as failure:
         raise _not_allowed(failure, is_from_row=request.is_from_row) from None
-    except (httpcore.NetworkError, httpcore.RemoteProtocolError, OSError):
+    except httpcore.RemoteProtocolError:
+        message = f"'{host}' gave no valid HTTP response"
+        raise HttpFailure("httpUnreachable", message, is_sent=progress.is_sent) from None
+    except (httpcore.NetworkError, OSError):
         message = f"'{host}' cannot be reached"
         raise HttpFailure("httpUnreachable", message, is_sent=progress.is_sent) from None
     except (httpcore.ProtocolError, httpcore.UnsupportedProtocol, UnicodeError, ValueError):
