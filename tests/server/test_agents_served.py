@@ -70,7 +70,7 @@ def test_a_chat_can_be_read_as_it_goes_on(tmp_path: Path) -> None:
         headers = {**desk.sign_up(), "accept": "text/event-stream"}
         answer = desk.api.post("/~agents/keeper", json={"message": "List."}, headers=headers)
         names = [line for line in answer.text.splitlines() if line.startswith("event:")]
-        assert names == ["event: tool", "event: text", "event: done"]
+        assert names == ["event: chat", "event: tool", "event: text", "event: done"]
         assert '"answer":"There is nothing."' in answer.text
 
 

@@ -17,6 +17,7 @@ from bbops.compiler.check.triggers import (
 from bbops.language.project import Project, Resource
 from bbops.language.resources.agent import Agent, EventStart, RealtimeStart
 from bbops.language.resources.realtime import Realtime
+from bbops.runtime.work.values import AGENT_EVENTS
 
 _ROOT = "runsOn"
 
@@ -36,6 +37,11 @@ def check(project: Project) -> Iterator[Diagnostic]:
 
 def _event(agent: Resource[Agent], start: EventStart) -> Iterator[Diagnostic]:
     yield from check_own_events(agent, start.event, _ROOT, "event", "event")
+    told = [event for event in start.event if event in AGENT_EVENTS]
+    if told and start.where is None:
+        message = f"each run of agent '{agent.name}' emits '{told[0]}', which starts it again"
+        hint = f"add 'where: event.payload.agent != \"{agent.name}\"', or use a trigger"
+        yield Diagnostic(agent.place(_ROOT, "event"), "bad-value", message, hint)
     if start.where is not None:
         yield from check_where(find_event(agent), start.where, _ROOT, "event", "where")
     yield from check_key(find_event(agent), start.unique, _ROOT, "event", "unique")

@@ -189,6 +189,8 @@ def _schema(arguments: Shape) -> Schema:
 def _told(project: Project) -> set[str]:
     """Return the events of runs that something in the project waits for."""
     wanted = {event for trigger in project.triggers.values() for event in trigger.model.event or ()}
+    starts = (agent.model.runs_on.event for agent in enabled_agents(project))
+    wanted |= {event for start in starts if start is not None for event in start.event}
     return {event for event in wanted if event in OWN_EVENTS and event.startswith("bbops.agent-")}
 
 

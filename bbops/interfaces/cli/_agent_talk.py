@@ -81,7 +81,9 @@ class AgentTalk:
     def _follow(self, events: Iterator[ChatEvent]) -> dict[str, Any]:
         self._said, result = "", dict[str, Any]()
         for name, data in events:
-            if name == "text":
+            if name == "chat":
+                self.chat = data["chat"]
+            elif name == "text":
                 self._said = data["text"]
                 self._print(printable(data["text"]))
             elif name == "tool" and self.prints:

@@ -28,7 +28,7 @@ _HINTS: Final = {
 
 
 class ChatEvent(NamedTuple):
-    """An event of a turn: `text`, `tool`, `approval` or `done`, with its data."""
+    """An event of a turn: `chat`, `text`, `tool`, `approval` or `done`, with its data."""
 
     name: str
     data: Any

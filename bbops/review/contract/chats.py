@@ -102,7 +102,7 @@ def _answers(
     if turn:
         schema = object_schema({"chat": _TEXT, "answer": or_null(answer), "approvals": _CALLS})
         events = {
-            "text": object_schema({"text": _TEXT}),
+            "chat": object_schema({"chat": _TEXT}), "text": object_schema({"text": _TEXT}),
             "tool": object_schema({"tool": _TEXT, "isError": {"type": "boolean"}}),
             "approval": _CALLS["items"], "done": schema,
         }  # fmt: skip

@@ -178,7 +178,7 @@ class ChatFunctions:
 
 
 class TurnEvents:
-    """The events of a turn as they come: `text`, `tool`, `approval`; see `Pieces`."""
+    """The events of a turn as they come: `chat`, `text`, `tool`, `approval`; see `Pieces`."""
 
     def __init__(
         self, control: AgentControl, uid: str, after: str = "", seen: int = -1
@@ -210,6 +210,8 @@ class TurnEvents:
         if details is None:
             raise Thrown(500, "the turn is gone")
         found = [*map(_event_of, details.steps)]
+        if self._looks == 1 and not self._after:
+            found.insert(0, StreamEvent("chat", {"chat": details.run.chat}))
         self._seen = max([self._seen, *(step["number"] for step in details.steps)])
         if details.run.state in {"failed", "held"}:
             raise _failure(details.run)
@@ -245,8 +247,8 @@ def _failure(run: RunSummary) -> Thrown:
     """Return the error of a turn that has ended without an answer, as its user may see it."""
     if run.state == "held":
         message = (
-            "agents do not run by themselves here: the turn is held until its job is run, or the"
-            " draft works for a time ('bbops drafts work BRANCH')"
+            "the agent's job is held until a member runs or releases it ('bbops jobs'); in a draft,"
+            " 'bbops drafts work BRANCH' lets jobs run"
         )
         return Thrown(503, message, code="held")
     if run.error.endswith(f"[{AGENT_LIMIT}]"):

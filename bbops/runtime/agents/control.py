@@ -110,7 +110,7 @@ class CallApproval:
     """A call that a person decides about.
 
     Attributes:
-        arguments: JSON, masked.
+        arguments: JSON without values of secret variables; masked after the decision.
         state: `waiting`, `approved`, `rejected` or `expired`.
     """
 

@@ -7,7 +7,7 @@ the middle goes on from its record: tools write once, and a request to a model m
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from time import perf_counter
 from typing import Any, Final
@@ -346,14 +346,18 @@ class _Turn:
             ToolFailure: the call is rejected, or its time is over.
         """
         now, id_ = self._now(), self.run.host.random.uuid()
-        arguments = self.agent.mask.value(call.arguments)
+        arguments = self.agent.mask.answer(call.arguments)  # a person approves what is there
         row = ApprovalRow(id_, tool.function.name, arguments, now, now + APPROVAL_MS)
         await self._write(row.insert(self.row), self.row.state("waiting"), told=WAITING)
         decision = await self.run.host.waits.hear(
             DECISION, lambda payload: type(payload) is dict and payload.get("id") == id_,
             awaited_value(id_), APPROVAL_MS,
         )  # fmt: skip
-        await self._write(self.row.state("running"), *([row.expire()] if decision is None else ()))
+        masked = replace(row, arguments=self.agent.mask.value(call.arguments))
+        await self._write(
+            self.row.state("running"), masked.keep_masked(),
+            *([row.expire()] if decision is None else ()),
+        )  # fmt: skip
         if decision is None or not decision.get("approved"):
             why = "nobody approved it in time" if decision is None else "a person rejected it"
             raise ToolFailure(f"{NOT_APPROVED}: {why}; do not call it again for this")

@@ -133,7 +133,7 @@ class ApprovalRow:
     """A call that waits for a person.
 
     Attributes:
-        arguments: masked.
+        arguments: without values of secret variables; masked after the decision.
         expires_at: the time of its rejection, in milliseconds since 1970.
     """
 
@@ -149,6 +149,11 @@ class ApprovalRow:
             self.id, run.uid, run.agent, run.chat, run.owner, self.tool,
             write_json(self.arguments), self.asked_at, self.expires_at,
         )  # fmt: skip
+
+    def keep_masked(self) -> BoundStatement:
+        """Return the statement that replaces the arguments after the decision."""
+        sql = "UPDATE _bbops_approvals SET arguments = ? WHERE id = ?"
+        return sql, (write_json(self.arguments), self.id)
 
     def expire(self) -> BoundStatement:
         """Return the statement that marks the call as rejected by time."""

@@ -107,7 +107,7 @@ def _run(live: Live, run: RunSummary) -> AgentRun:
 def _call(live: Live, call: CallApproval) -> AgentCall:
     return AgentCall(
         call.id, call.run, call.agent, call.chat, call.owner, call.tool,
-        _masked(live, call.arguments), call.state, call.decided_by, call.asked_at / 1000,
+        _arguments(live, call), call.state, call.decided_by, call.asked_at / 1000,
         None if call.decided_at is None else call.decided_at / 1000, call.expires_at / 1000,
     )  # fmt: skip
 
@@ -126,6 +126,13 @@ def _step(live: Live, step: Mapping[str, Any]) -> AgentStep:
         ],
         _masked(live, content.get("arguments")), bool(content.get("isError")),
     )  # fmt: skip
+
+
+def _arguments(live: Live, call: CallApproval) -> Any:
+    """Return the arguments of a call: as they are while a person decides, masked afterwards."""
+    if call.state == "waiting" and live.release:
+        return live.release.answering.mask.answer(call.arguments)
+    return _masked(live, call.arguments)
 
 
 def _masked(live: Live, value: Any) -> Any:
