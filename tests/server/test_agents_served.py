@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
 from tests.support.agent_desk import agent_desk
 from tests.support.models import Call, Say
+from tests.support.patience import wait_for
 
 pytestmark = pytest.mark.long
 
@@ -70,3 +72,44 @@ def test_a_chat_can_be_read_as_it_goes_on(tmp_path: Path) -> None:
         names = [line for line in answer.text.splitlines() if line.startswith("event:")]
         assert names == ["event: tool", "event: text", "event: done"]
         assert '"answer":"There is nothing."' in answer.text
+
+
+def test_chat_accepts_a_single_message_at_a_time(tmp_path: Path) -> None:
+    script = [Say("Hello."), Say("Again.")]
+    with agent_desk(tmp_path, script) as desk, ThreadPoolExecutor(4) as threads:
+        ada = desk.sign_up()
+        _, told = desk.say(ada, "Hello")
+        desk.models.gate.clear()
+        asked = [threads.submit(desk.say, ada, "And?", chat=told["chat"]) for _ in range(4)]
+        wait_for(lambda: sum(call.done() for call in asked) == 3)
+        desk.models.gate.set()
+        answers = sorted(status for status, _ in (call.result() for call in asked))
+        assert answers == [200, 409, 409, 409]
+        assert desk.query("SELECT count(*) FROM _bbops_runs") == [(2,)]
+
+
+@pytest.mark.parametrize("kind", ["text/plain", "application/x-www-form-urlencoded"])
+def test_message_that_is_not_json_is_refused(tmp_path: Path, kind: str) -> None:
+    with agent_desk(tmp_path, []) as desk:
+        headers = {**desk.sign_up(), "content-type": kind}
+        reply = desk.api.post("/~agents/keeper", content=b"message=hi", headers=headers)
+        assert reply.status_code == 415
+        assert reply.json()["error"]["code"] == "unsupportedMediaType"
+
+
+def test_chat_goes_on_after_its_agent_is_renamed(tmp_path: Path) -> None:
+    with agent_desk(tmp_path, [Say("Hello."), Say("Again.")]) as desk:
+        ada = desk.sign_up()
+        _, told = desk.say(ada, "Hello")
+        old, new = (desk.repository / f"agents/{name}.yaml" for name in ("keeper", "clerk"))
+        new.write_text(f"{old.read_text()}renamedFrom: keeper\n")
+        old.unlink()
+        desk.commit()
+        desk.live()
+        body = {"message": "And?", "chat": told["chat"]}
+        reply = desk.api.post("/~agents/clerk", json=body, headers=ada)
+        assert (reply.status_code, reply.json()["answer"]) == (200, "Again.")
+        page = desk.api.get(f"/~agents/clerk/chats/{told['chat']}", headers=ada).json()
+        assert [message["text"] for message in page["messages"]] == [
+            "Hello", "Hello.", "And?", "Again."
+        ]  # fmt: skip

@@ -16,6 +16,8 @@ from bbops.language.project import Project, Resource
 from bbops.language.resources.agent import MODEL_ADDONS, Agent, AgentTool
 from bbops.language.resources.function import Function
 from bbops.language.shape import Shape, shape_types
+from bbops.language.steps.return_ import Return
+from bbops.runtime.agents.dialects import DIALECTS
 from bbops.runtime.agents.naming import tool_name
 
 PARTS: Final = ("input", "params", "query")
@@ -33,12 +35,14 @@ def check(project: Project) -> Iterator[Diagnostic]:
     """Yield mistakes in tools and models, and a warning for tools without a description."""
     for agent in project.agents.values():
         yield from _model(project, agent)
+        yield from _options(agent)
         yield from _instructions(agent)
         yield from _names(agent)
         for at, tool in enumerate(agent.model.every_tool):
             function = project.functions.get(str(tool.function))
             if function is not None:
                 yield from _arguments(agent, function, at)
+                yield from _files(agent, function, at)
                 yield from _approval(project, agent, function, tool, at)
 
 
@@ -67,6 +71,20 @@ def _model(project: Project, agent: Resource[Agent]) -> Iterator[Diagnostic]:
 
 
 _LISTED: Final = " and ".join(MODEL_ADDONS)
+
+
+def _options(agent: Resource[Agent]) -> Iterator[Diagnostic]:
+    """Refuse options of the vendor that the agent writes itself, or that no answer fits."""
+    dialect, options = DIALECTS.get(agent.model.model.addon), agent.model.model.options
+    for name in sorted(options.keys() & (dialect.reserved if dialect else frozenset())):
+        place = agent.place("model", "options", name, key=True)
+        message = f"an agent cannot have the option '{name}': requests to its model depend on it"
+        yield Diagnostic(place, "bad-value", message, "remove it")
+    tools = options.get("tools", [])
+    if not isinstance(tools, list) or not all(isinstance(tool, dict) for tool in tools):
+        place = agent.place("model", "options", "tools")
+        hint = "tools of the vendor; functions of the project belong in the agent's 'tools'"
+        yield Diagnostic(place, "bad-value", "the option 'tools' needs a list of maps", hint)
 
 
 def _instructions(agent: Resource[Agent]) -> Iterator[Diagnostic]:
@@ -116,6 +134,17 @@ def _arguments(
             f"say in {function.file} what it does: it is all that the model knows about it",
             severity="warning",
         )  # fmt: skip
+
+
+def _files(agent: Resource[Agent], function: Resource[Function], at: int) -> Iterator[Diagnostic]:
+    """Refuse a tool that returns a file."""
+    for step in function.model.every_step:
+        if isinstance(step, Return) and step.return_.file is not None:
+            line = function.at(step.mark).line
+            message = f"tool '{function.name}' returns a file, which a model cannot read"
+            hint = f"return a 'value' in {function.file}:{line}"
+            yield Diagnostic(agent.place("tools", at), "bad-value", message, hint)
+            return
 
 
 def _approval(

@@ -196,12 +196,19 @@ def compile_chats(project: Project) -> list[Part]:
     """Return the data of each chat for requests."""
     return [
         {
-            "name": agent.name, "authentication": agent.model.runs_on.chat.authentication,
+            "name": agent.name, "names": _names(agent),
+            "authentication": agent.model.runs_on.chat.authentication,
             "keeps_ms": round(1000 * seconds(agent.model.memory.for_)),
             "timeout_seconds": seconds(agent.model.limits.timeout),
             "rate_limit": _rate_limit(agent.model.runs_on.chat.rate_limit),
         } for agent in enabled_agents(project) if agent.model.runs_on.chat is not None
     ]  # fmt: skip
+
+
+def _names(agent: Resource[Agent]) -> list[str]:
+    """Return the name of an agent, and the name that it had before: chats keep it."""
+    old = agent.model.renamed_from
+    return [agent.name, *([old] if old else [])]
 
 
 def _rate_limit(limit: RateLimit) -> Part | None:

@@ -28,15 +28,15 @@ LONGEST_SECONDS: Final = 900
 class Prices(Model):
     """The prices of a million tokens that the model reads and writes, in one currency."""
 
-    input: Annotated[float, Field(ge=0, strict=False)]
-    output: Annotated[float, Field(ge=0, strict=False)]
+    input: Annotated[float, Field(ge=0, le=1_000_000, strict=False)]
+    output: Annotated[float, Field(ge=0, le=1_000_000, strict=False)]
 
 
 class AgentModel(Model):
     """The addon that talks to the model, and the model's name there.
 
     - `maxTokens` is the longest answer. `options` are other parameters of the vendor, by its names,
-      which come before ours.
+      which come before ours; not the model, the messages, or a stream.
     - `prices` are needed for a limit of `money`.
     """
 
@@ -199,7 +199,7 @@ class Memory(Model):
 class AgentLimits(Model):
     """The limits at which a run of the agent ends with `agentLimit`.
 
-    - `maxSteps` counts answers of the model, `timeout` the time of a run without its waits.
+    - `maxSteps` counts answers of the model, `timeout` the time of an attempt without its waits.
     - `tokens` counts what the model has read and written in the run, `money` what it has cost.
     - `concurrency` is the number of runs of the agent at a time.
     """
@@ -207,7 +207,7 @@ class AgentLimits(Model):
     max_steps: Annotated[int, Field(ge=1, le=100)] = 10
     timeout: Duration = "60s"
     tokens: Annotated[int, Field(ge=1)] | None = None
-    money: Annotated[float, Field(gt=0, strict=False)] | None = None
+    money: Annotated[float, Field(gt=0, le=1_000_000, strict=False)] | None = None
     concurrency: Annotated[int, Field(ge=1, le=50)] = 4
 
     @field_validator("timeout")
@@ -215,7 +215,7 @@ class AgentLimits(Model):
     def check_timeout(cls, given: str) -> str:
         """Refuse more than a run may take."""
         if seconds(given) > LONGEST_SECONDS:
-            raise PydanticCustomError("bad_value", "a run takes 15m at most")
+            raise PydanticCustomError("bad_value", "an attempt takes 15m at most")
         return given
 
 

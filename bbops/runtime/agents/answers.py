@@ -7,6 +7,8 @@ from typing import Any, Final
 from bbops.runtime.steps.addons import AddonFailure
 
 CUT_SHORT: Final = "the model wrote no text before its limit of tokens: raise 'maxTokens'"
+MOST_TOKENS: Final = 1_000_000_000
+"""The highest count that is believed: sums of it, and their prices, fit in columns."""
 EMPTY: Final = "the model answered with neither a text nor a call of a tool"
 
 
@@ -21,9 +23,10 @@ def maps_in(value: Any) -> list[dict[str, Any]]:
 
 
 def tokens_at(usage: Any, *names: str) -> int:
-    """Return the sum of counts in a vendor's usage; missing counts are 0."""
+    """Return the sum of counts in a vendor's usage; missing and negative ones are 0."""
     counts = [usage.get(name) for name in names] if isinstance(usage, dict) else []
-    return sum(count for count in counts if type(count) is int and count > 0)
+    known = (count for count in counts if type(count) is int and count > 0)
+    return sum(min(count, MOST_TOKENS) for count in known)
 
 
 def no_answer(message: str) -> AddonFailure:

@@ -45,7 +45,9 @@ class ChatCompletions:
     """The dialect of `aiModel.chatCompletion`."""
 
     step: ClassVar[str] = "aiModel.chatCompletion"
-    reserved: ClassVar[frozenset[str]] = frozenset({"messages", "model", "n", "stream"})
+    reserved: ClassVar[frozenset[str]] = frozenset({
+        "function_call", "functions", "messages", "model", "n", "stream", "stream_options"
+    })  # fmt: skip
     """Options that an agent cannot have."""
 
     def write(

@@ -15,11 +15,11 @@ from typing import Any, Final
 from bbops.base.streaming import StreamEvent
 from bbops.runtime.agents.control import AgentControl, RunDetails, RunSummary
 from bbops.runtime.agents.tables import INSERT_CHAT, RunRow
-from bbops.runtime.agents.values import AGENT_LIMIT, RunState, work_name
+from bbops.runtime.agents.values import AGENT_LIMIT, work_name
 from bbops.runtime.flow.masking import Mask
 from bbops.runtime.flow.run import Answer, Run
 from bbops.runtime.flow.streamed import SentStream
-from bbops.runtime.values.failures import Thrown
+from bbops.runtime.values.failures import Conflict, Thrown
 from bbops.runtime.values.shapes import compile_shape
 
 MOST_CHARACTERS: Final = 50_000
@@ -27,8 +27,9 @@ MOST_CHARACTERS: Final = 50_000
 
 _PAUSES: Final = (0.02, 0.05, 0.1, 0.15)
 """The first pauses between two looks at a run, in seconds; then the last one."""
+_ATTEMPTS: Final = 10
+"""The most attempts to enqueue a turn: on PostgreSQL, messages of other chats may conflict."""
 _EVENTS: Final = "text/event-stream"
-_UNDER_WAY: Final[frozenset[RunState]] = frozenset({"queued", "running", "waiting"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +37,13 @@ class ChatSettings:
     """An agent that people can talk to.
 
     Attributes:
+        names: its name, and the name that it had before.
         keeps_ms: the time for which a chat is kept after its last message.
         timeout_seconds: the longest turn.
     """
 
     agent: str
+    names: Sequence[str]
     keeps_ms: int
     timeout_seconds: float
     mask: Mask
@@ -75,22 +78,44 @@ class ChatFunctions:
         host, agent = run.host, self._settings.agent
         if host.events is None:
             raise Thrown(503, "no agents run here")
-        owner, now = owner_of(run), round(1000 * host.clock.now().timestamp())
-        control = AgentControl(host.database)
-        chat = await self._chat_of(control, run.input.get("chat"), owner) or host.random.uuid()
-        row = RunRow(f"{work_name(agent, 'chat')}@{host.random.uuid()}", agent, "chat", chat, owner)
-        given = {
-            "chat": chat, "owner": owner, "message": run.input["message"], "auth": run.auth,
-        }  # fmt: skip
-        until = now + self._settings.keeps_ms
-        async with host.database.transaction() as inner:
-            await inner.write_all([
-                (INSERT_CHAT, (chat, agent, owner, now, now, until)), row.insert("queued", now)
-            ])  # fmt: skip
-            events = host.events.within(inner)
-            await events.enqueue(work_name(agent, "chat"), row.uid, {"input": given})
+        owner, control = owner_of(run), AgentControl(host.database)
+        chat = run.input.get("chat")
+        if chat is not None and not await control.has_chat(chat, self._settings.names, owner):
+            raise Thrown(404, "there is no such chat")
+        uid = f"{work_name(agent, 'chat')}@{host.random.uuid()}"
+        row = RunRow(uid, agent, "chat", chat or host.random.uuid(), owner)
+        for left in reversed(range(_ATTEMPTS)):
+            try:
+                await self._begin(run, row, is_new=chat is None)
+                break
+            except Conflict:  # another message came between
+                if not left:
+                    raise
         await host.events.committed()
         return await self._answer(run, control, row.uid)
+
+    async def _begin(self, run: Run, row: RunRow, *, is_new: bool) -> None:
+        """Enqueue a turn. The row of the chat is locked first, so a chat has one turn at a time.
+
+        Raises:
+            Thrown: 409, the chat's turn before is under way.
+            Conflict: another message came between; nothing is enqueued.
+        """
+        host, work = run.host, work_name(row.agent, "chat")
+        assert host.events is not None  # noqa: S101 - the caller has looked
+        now = round(1000 * host.clock.now().timestamp())
+        until = now + self._settings.keeps_ms
+        given = {
+            "chat": row.chat, "owner": row.owner, "message": run.input["message"],
+            "auth": run.auth,
+        }  # fmt: skip
+        async with host.database.transaction() as inner:
+            values = row.chat, row.agent, row.owner, now, now, until
+            await inner.write_all([(INSERT_CHAT, values)])
+            if not is_new and await AgentControl(inner).is_busy(row.chat):
+                raise _busy()
+            await inner.write_all([row.insert("queued", now)])
+            await host.events.within(inner).enqueue(work, row.uid, {"input": given})
 
     async def decide(self, run: Run) -> Answer:
         """Approve or reject a call of the user's chat, and answer as `speak` does.
@@ -100,7 +125,8 @@ class ChatFunctions:
         """
         owner, control = owner_of(run), AgentControl(run.host.database)
         approval = await control.find_approval(run.params["approval"])
-        if approval is None or (approval.agent, approval.owner) != (self._settings.agent, owner):
+        names = self._settings.names
+        if approval is None or approval.agent not in names or approval.owner != owner:
             raise Thrown(404, "there is no such call")
         before = await control.show(approval.run)
         is_new = await control.decide(
@@ -122,7 +148,7 @@ class ChatFunctions:
         """
         control = AgentControl(run.host.database)
         chat = run.params["chat"]
-        if not await control.has_chat(chat, self._settings.agent, owner_of(run)):
+        if not await control.has_chat(chat, self._settings.names, owner_of(run)):
             raise Thrown(404, "there is no such chat")
         details = await control.last_run(chat)
         value = {
@@ -131,16 +157,6 @@ class ChatFunctions:
             "approvals": [] if details is None else details.waiting,
         }  # fmt: skip
         return 200, value, {"cache-control": "no-store"}, None
-
-    async def _chat_of(self, control: AgentControl, chat: str | None, owner: str) -> str | None:
-        if chat is None:
-            return None
-        if not await control.has_chat(chat, self._settings.agent, owner):
-            raise Thrown(404, "there is no such chat")
-        last = await control.last_run(chat)
-        if last is not None and last.run.state in _UNDER_WAY:
-            raise Thrown(409, "the turn before is under way", code="chatBusy")
-        return chat
 
     # ---- waiting for a turn
     async def _answer(
@@ -190,10 +206,10 @@ class TurnEvents:
             return None
         await asyncio.sleep(_PAUSES[min(self._looks, len(_PAUSES) - 1)])
         self._looks += 1
-        details = self._details = await self._control.show(self._uid)
+        details = self._details = await self._control.show(self._uid, after=self._seen)
         if details is None:
             raise Thrown(500, "the turn is gone")
-        found = [*map(_event_of, details.steps_after(self._seen))]
+        found = [*map(_event_of, details.steps)]
         self._seen = max([self._seen, *(step["number"] for step in details.steps)])
         if details.run.state in {"failed", "held"}:
             raise _failure(details.run)
@@ -236,6 +252,10 @@ def _failure(run: RunSummary) -> Thrown:
     if run.error.endswith(f"[{AGENT_LIMIT}]"):
         return Thrown(429, "the agent has reached one of its limits", code=AGENT_LIMIT)
     return Thrown(502, "the agent cannot answer now", code="agentFailed")
+
+
+def _busy() -> Thrown:
+    return Thrown(409, "the turn before is under way", code="chatBusy")
 
 
 def owner_of(run: Run) -> str:

@@ -14,6 +14,8 @@ from bbops.runtime.agents.values import DECISION
 from bbops.runtime.work.statements import EMIT
 from bbops.runtime.work.values import format_time
 
+MOST_MESSAGES: Final = 200
+"""The most messages of a chat that its user reads."""
 _decode = msgspec.json.Decoder().decode
 
 _STATE: Final = (
@@ -32,6 +34,10 @@ _RUN: Final = (
     f"SELECT r.uid, r.agent, r.start, r.chat, r.owner, {_STATE}, {_ERROR}, r.tokens_in,"
     " r.tokens_out, r.micro_money, r.began_at, r.ended_at, r.answer FROM _bbops_runs AS r"
     " LEFT JOIN _bbops_jobs AS j ON j.uid = r.uid"
+)
+_BUSY_CHAT: Final = (
+    "SELECT 1 FROM _bbops_runs AS r LEFT JOIN _bbops_jobs AS j ON j.uid = r.uid WHERE r.chat = ?"
+    f" AND {_STATE} NOT IN ('done', 'failed') LIMIT 1"
 )
 _APPROVAL: Final = (
     "SELECT id, run, agent, chat, owner, tool, arguments, state, decided_by, asked_at, decided_at,"
@@ -55,7 +61,7 @@ _USAGE: Final = (
 _MESSAGES: Final = (
     "SELECT s.kind, s.content, s.at FROM _bbops_run_steps AS s JOIN _bbops_runs AS r"
     " ON r.uid = s.run WHERE r.chat = ? AND s.kind IN ('message', 'model')"
-    " ORDER BY r.began_at, r.uid, s.number LIMIT 1000"
+    " ORDER BY r.began_at DESC, r.uid DESC, s.number DESC LIMIT ?"
 )
 
 
@@ -97,10 +103,6 @@ class RunDetails:
     answer: Any
     steps: Sequence[dict[str, Any]]
     waiting: Sequence[dict[str, Any]]
-
-    def steps_after(self, number: int) -> Sequence[dict[str, Any]]:
-        """Return the steps after a number."""
-        return [step for step in self.steps if step["number"] > number]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +149,10 @@ class AgentControl:
         rows = await self._database.read(sql, (*([agent] if agent else ()), limit))
         return [_summary(row) for row in rows]
 
-    async def show(self, uid: str) -> RunDetails | None:
-        """Return a run; None if it does not exist."""
+    async def show(self, uid: str, *, after: int = -1) -> RunDetails | None:
+        """Return a run with its steps after a number; None if it does not exist."""
         rows = await self._database.read(f"{_RUN} WHERE r.uid = ?", (uid,))
-        return await self._details(rows[0]) if rows else None
+        return await self._details(rows[0], after) if rows else None
 
     async def last_run(self, chat: str) -> RunDetails | None:
         """Return the last run of a chat; None without one."""
@@ -158,11 +160,15 @@ class AgentControl:
         rows = await self._database.read(sql, (chat,))
         return await self._details(rows[0]) if rows else None
 
-    async def _details(self, row: Sequence[Any]) -> RunDetails:
+    async def is_busy(self, chat: str) -> bool:
+        """Return whether a turn of a chat has not ended, by its state and not by clocks."""
+        return bool(await self._database.read(_BUSY_CHAT, (chat,)))
+
+    async def _details(self, row: Sequence[Any], after: int = -1) -> RunDetails:
         uid = row[0]
         steps = await self._database.read(
             "SELECT number, kind, name, content, tokens_in, tokens_out, ms, at"
-            " FROM _bbops_run_steps WHERE run = ? ORDER BY number", (uid,),
+            " FROM _bbops_run_steps WHERE run = ? AND number > ? ORDER BY number", (uid, after),
         )  # fmt: skip
         waiting = await self._database.read(
             f"{_APPROVAL} WHERE run = ? AND state = 'waiting' ORDER BY asked_at, id", (uid,)
@@ -177,23 +183,22 @@ class AgentControl:
         )
 
     async def messages(self, chat: str) -> list[dict[str, Any]]:
-        """Return role, text and time of the messages of a chat, oldest first."""
-        rows = await self._database.read(_MESSAGES, (chat,))
+        """Return role, text and time of the newest messages of a chat, oldest first."""
+        rows = await self._database.read(_MESSAGES, (chat, MOST_MESSAGES))
         found = [
             {
                 "role": "user" if kind == "message" else "agent",
                 "text": _decode(content)["text"], "at": format_time(at),
-            } for kind, content, at in rows
+            } for kind, content, at in reversed(rows)
         ]  # fmt: skip
         return [message for message in found if message["text"]]
 
-    async def has_chat(self, chat: str, agent: str, owner: str) -> bool:
-        """Return whether a user has a chat with an agent."""
+    async def has_chat(self, chat: str, agents: Sequence[str], owner: str) -> bool:
+        """Return whether a user has a chat with an agent, which may have had another name."""
         rows = await self._database.read(
-            "SELECT 1 FROM _bbops_chats WHERE id = ? AND agent = ? AND owner = ?",
-            (chat, agent, owner),
+            "SELECT agent FROM _bbops_chats WHERE id = ? AND owner = ?", (chat, owner)
         )
-        return bool(rows)
+        return any(agent in agents for (agent,) in rows)
 
     async def approvals(self, limit: int, agent: str = "") -> list[CallApproval]:
         """Return the calls that wait for a person, oldest first."""

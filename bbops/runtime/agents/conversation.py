@@ -106,9 +106,11 @@ class ModelDialect(Protocol):
 
     Attributes:
         step: the step, such as `aiModel.chatCompletion`.
+        reserved: options that an agent cannot have.
     """
 
     step: ClassVar[str]
+    reserved: ClassVar[frozenset[str]]
 
     def write(
         self, model: ModelSettings, instructions: str, messages: Sequence[Message],

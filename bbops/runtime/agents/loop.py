@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
+from bbops.runtime.agents.calls import safe_name
 from bbops.runtime.agents.conversation import (
     CallResult,
     Message,
@@ -26,8 +27,8 @@ from bbops.runtime.agents.conversation import (
     UserMessage,
 )
 from bbops.runtime.agents.memory import remember
-from bbops.runtime.agents.tables import BUSY, MEMORY, ApprovalRow, RunRow, StepRow
-from bbops.runtime.agents.tools import LinkedTool, Patience, ToolFailure, WrongInput
+from bbops.runtime.agents.tables import BUSY, HAS_FAILED, MEMORY, ApprovalRow, RunRow, StepRow
+from bbops.runtime.agents.tools import LinkedTool, Patience, ToolFailure, WrongInput, cut
 from bbops.runtime.agents.values import (
     AGENTS,
     APPROVAL_MS,
@@ -51,6 +52,11 @@ from bbops.runtime.work.values import LaterError
 
 ANSWER: Final = "answer"
 """The tool with which a model gives an answer that has a shape."""
+
+MOST_CALLS: Final = 20
+"""The most calls in one answer that are done; the model reads that the others were not."""
+_MOST_ERROR: Final = 1_000
+"""The most characters of the error of a run, or of a mistake."""
 
 _SEAT_MS: Final = 1_000
 """The time after which a run looks again for a seat."""
@@ -162,14 +168,17 @@ class _Turn:
         ((busy,),) = await host.database.read(BUSY, (f"{AGENTS}{self.agent.name}/%", self.row.uid))
         if busy >= self.agent.limits.concurrency:
             raise LaterError(_ms(host.clock.now()) + _SEAT_MS)
+        if await host.database.read(HAS_FAILED, (self.row.uid,)):
+            await host.database.write_all([self.row.resume()])
 
     async def talk(self) -> Any:
         """Return the answer."""
         enter("begin")
         text = self._first_message()
-        if self.row.chat and self.agent.memory:
-            rows = await self.run.host.database.read(MEMORY, (self.row.chat, self.row.uid))
-            self.messages += remember(rows, self.agent.memory)
+        most = self.agent.memory
+        if self.row.chat and most:
+            values = self.row.chat, self.row.uid, most + 1
+            self.messages += remember(await self.run.host.database.read(MEMORY, values), most)
         self.messages.append(UserMessage(text))
         await self._write(
             self.row.insert("running", self._now()),
@@ -180,8 +189,9 @@ class _Turn:
             answer = await self._ask(number)
             found = await self._follow(number, answer)
             if found is not None:
-                await self._write(self.row.end(found[0], self._now()), told=FINISHED)
-                return found[0]
+                value = self.agent.mask.answer(found[0])
+                await self._write(self.row.end(value, self._now()), told=FINISHED)
+                return value
             self._check_limits()
         raise AgentLimit(f"no answer after {self.agent.limits.max_steps} steps, its 'maxSteps'")
 
@@ -197,8 +207,8 @@ class _Turn:
         if not is_last and not isinstance(failure, PayloadFailure):
             return
         host = self.run.host.unrecorded or self.run.host
-        error = f"{failure.message or failure.status} [{failure.code}]"
-        masked = self.agent.mask.text(error)
+        code, message = f" [{failure.code}]", str(failure.message or failure.status)
+        masked = _error_text(self.agent.mask.text(message)) + code
         await host.database.write_all([self.row.fail(masked, _ms(host.clock.now()))])
         if FAILED in self.agent.told and host.events is not None:
             await host.events.emit(FAILED, self._event(masked))
@@ -258,6 +268,10 @@ class _Turn:
             self._count_mistake("it does not answer with the tool 'answer'")
             self.messages.append(UserMessage("Give your answer with the tool 'answer'."))
         for at, call in enumerate(calls):
+            if at >= MOST_CALLS:
+                text = f"not done: an answer may have {MOST_CALLS} calls"
+                self.messages.append(CallResult(call, text, is_error=True))
+                continue
             if call.name == ANSWER and self.agent.output is not None:
                 found = self._read_output(call)
                 if found is not None:
@@ -269,10 +283,12 @@ class _Turn:
     def _read_output(self, call: ToolCall) -> tuple[Any] | None:
         errors: dict[str, list[str]] = {}
         assert self.agent.output is not None  # noqa: S101 - the caller has looked
+        if call.arguments is None:
+            errors["answer"] = ["must be a JSON object"]
         typed = self.agent.output(call.arguments or {}, "", errors)
         if not errors:
             return (typed,)
-        problem = "; ".join(f"'{path}' {texts[0]}" for path, texts in errors.items())
+        problem = cut("; ".join(f"'{path}' {texts[0]}" for path, texts in errors.items()))
         self._count_mistake(f"its answer does not fit 'output': {problem}")
         self.messages.append(CallResult(call, problem, is_error=True))
         return None
@@ -302,7 +318,7 @@ class _Turn:
             text, is_error = await self._result(path, call), False
         except WrongInput as wrong:
             self._count_mistake(f"its call of '{call.name}' is wrong: {wrong}")
-            text, is_error = f"the arguments are wrong: {wrong}", True
+            text, is_error = cut(f"the arguments are wrong: {wrong}"), True
         except ToolFailure as error:
             text, is_error = str(error), True
         ms = round(1000 * (perf_counter() - began))
@@ -345,7 +361,7 @@ class _Turn:
     def _count_mistake(self, what: str) -> None:
         if self.mistakes.is_over():
             raise AgentLimit(
-                f"the model made more than {self.mistakes.most} mistakes; last: {what}"
+                f"the model made more than {self.mistakes.most} mistakes; last: {_error_text(what)}"
             )
 
     # ---- the record
@@ -364,15 +380,17 @@ class _Turn:
         return {"id": call.id, "tool": self._name(call), "arguments": masked}
 
     def _name(self, call: ToolCall) -> str:
-        """Return the function of a call; the model's name of a tool that does not exist."""
+        """Return the function of a call; of a tool that does not exist, a safe form of its name."""
         tool = self.agent.tools.get(call.name)
-        return call.name if tool is None else tool.function.name
+        if tool is not None:
+            return tool.function.name
+        return safe_name(self.agent.mask.text(call.name))
 
     def _masked_json(self, text: str) -> str:
         """Return a result without secrets and private fields."""
         try:
             value = msgspec.json.decode(text)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return self.agent.mask.text(text)
         return _encode(self.agent.mask.value(value)).decode()
 
@@ -395,6 +413,12 @@ class _Turn:
 
     def _now(self) -> int:
         return _ms(self.run.host.clock.now())
+
+
+def _error_text(text: str) -> str:
+    """Return a text that each database stores, without its end where it is long."""
+    shown = text.replace("\0", "")
+    return shown if len(shown) <= _MOST_ERROR else f"{shown[:_MOST_ERROR]}…"
 
 
 def _ms(at: datetime) -> int:

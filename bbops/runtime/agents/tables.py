@@ -28,21 +28,27 @@ _INSERT_APPROVAL: Final = (
 )
 INSERT_CHAT: Final = (
     "INSERT INTO _bbops_chats (id, agent, owner, began_at, spoke_at, keep_until)"
-    " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET spoke_at = excluded.spoke_at,"
-    " keep_until = excluded.keep_until"
+    " VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET agent = excluded.agent,"
+    " spoke_at = excluded.spoke_at, keep_until = excluded.keep_until"
 )
 MEMORY: Final = (
     "SELECT s.run, s.kind, s.name, s.content FROM _bbops_run_steps AS s JOIN _bbops_runs AS r"
     " ON r.uid = s.run WHERE r.chat = ? AND r.state = 'done' AND r.uid <> ?"
-    " ORDER BY r.began_at DESC, r.uid DESC, s.number DESC LIMIT 2000"
+    " ORDER BY r.began_at DESC, r.uid DESC, s.number DESC LIMIT ?"
 )
-"""Query of the steps of a chat's earlier runs, newest first. Parameters: chat, the run's uid."""
+"""Query of the steps of a chat's earlier runs, newest first. Parameters: chat, the run's uid, the
+most steps: each is a message, so one more than what is remembered shows that a turn is not whole.
+"""
 
 BUSY: Final = (
     "SELECT count(*) FROM _bbops_jobs AS j WHERE j.state = 'running' AND j.work LIKE ?"
     " AND j.id < (SELECT me.id FROM _bbops_jobs AS me WHERE me.uid = ?)"
 )
 """Query of the number of older runs of an agent. Parameters: `agents/<name>/%`, the run's uid."""
+
+
+HAS_FAILED: Final = "SELECT 1 FROM _bbops_runs WHERE uid = ? AND state = 'failed'"
+"""Query of a run that has failed: its job has been retried by a person. Parameter: its uid."""
 
 
 def write_json(value: Any) -> str:
@@ -73,6 +79,11 @@ class RunRow:
     def state(self, state: str) -> BoundStatement:
         """Return the statement that sets the state."""
         return "UPDATE _bbops_runs SET state = ? WHERE uid = ?", (state, self.uid)
+
+    def resume(self) -> BoundStatement:
+        """Return the statement that removes the error of a run that is tried again."""
+        sql = "UPDATE _bbops_runs SET state = 'running', error = '', ended_at = NULL WHERE uid = ?"
+        return sql, (self.uid,)
 
     def use(self, tokens_in: int, tokens_out: int, micro_money: int) -> BoundStatement:
         """Return the statement that sets what the run has used so far."""

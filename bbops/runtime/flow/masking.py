@@ -98,9 +98,16 @@ class Mask:
 
     def text(self, text: str) -> str:
         """Return a text as it may be written down."""
+        return mask_text(self._without_secrets(text))
+
+    def answer(self, value: Any) -> Any:
+        """Return a value for a user, without the values of secret env variables."""
+        return mask_value(value, lambda _: False, self._without_secrets)
+
+    def _without_secrets(self, text: str) -> str:
         for secret in self._secrets if len(text) >= self._shortest else ():
             text = text.replace(secret, MASK)
-        return mask_text(text)
+        return text
 
     def __call__(self, route: str, scope: Any) -> str:
         """Return the path of a request as it may be written down; `route` is empty for none."""

@@ -170,7 +170,8 @@ class Reading:
         # `curl -d '{…}'` calls it a form; no browser writes a form so
         if is_json or (kind == URL_ENCODED and sent.lstrip().startswith(b"{")):
             return _json(sent, self.decode)
-        assert self.from_form is not None  # noqa: S101 - there is a shape
+        if self.from_form is None:
+            raise Thrown(415, "expected a body of 'application/json'")
         if kind == URL_ENCODED:
             return self.from_form(read_pairs(sent, "the form"))
         if kind == MULTIPART:

@@ -81,7 +81,7 @@ def link_chats(
     origins = data["origins"]
     for chat in data["chats"]:
         settings = ChatSettings(
-            chat["name"], chat["keeps_ms"], chat["timeout_seconds"], answering.mask
+            chat["name"], chat["names"], chat["keeps_ms"], chat["timeout_seconds"], answering.mask
         )
         chats, path = ChatFunctions(settings), f"{PATH}{chat['name']}"
         routes = (

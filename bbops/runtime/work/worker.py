@@ -286,10 +286,13 @@ async def write_outcome(write: Callable[[], Awaitable[object]]) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return the reason of a failure. Unexpected errors show only their type, not their values."""
+    """Return the reason of a failure. Unexpected errors show only their type, not their values.
+
+    Texts of other servers may have NUL characters, which PostgreSQL does not store.
+    """
     if not isinstance(error, Failure):
         return f"unexpected {type(error).__name__}"
-    message = error.message or f"it failed with status {error.status}"
+    message = (error.message or f"it failed with status {error.status}").replace("\0", "")
     return f"{message} [{error.code}]" if isinstance(error, JobFailure) else message
 
 
