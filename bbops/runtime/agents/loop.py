@@ -196,7 +196,7 @@ class _Turn:
         raise AgentLimit(f"no answer after {self.agent.limits.max_steps} steps, its 'maxSteps'")
 
     def end_of(self, failure: Failure) -> Failure:
-        """Return the failure of the attempt; it ends a chat if another attempt cannot help."""
+        """Return the failure of the attempt: a refusal ends the turn of a chat at once."""
         if self.row.chat and isinstance(failure, HttpFailure) and not failure.may_pass:
             return ModelRefusal(failure)
         return failure
