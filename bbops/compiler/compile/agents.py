@@ -30,6 +30,9 @@ PARTS: Final = ("input", "params", "query")
 _CODE_KEYS: Final = ("model", "instructions", "tools", "memory", "output", "limits")
 """The keys of an agent with which a run ends as it began."""
 
+TURN_RETRY: Final = {"attempts": 3, "first_seconds": 1.0, "factor": 3.0}
+"""The attempts of a turn whose agent has no `retry`: its user waits for the answer."""
+
 Part = dict[str, Any]
 
 
@@ -138,6 +141,7 @@ def _agent(
         "max_steps": model.limits.max_steps, "tokens": model.limits.tokens,
         "money": model.limits.money, "concurrency": model.limits.concurrency,
         "attempts": model.retry.attempts if model.retry else 5,
+        "turn_attempts": model.retry.attempts if model.retry else TURN_RETRY["attempts"],
         "told": sorted(_told(project)),
     }  # fmt: skip
     return {**found, "code": agent_code(project, agent, digest)}

@@ -14,6 +14,7 @@ from bbops.compiler.check._order import called
 from bbops.compiler.check.tasks import constant_of
 from bbops.compiler.check.triggers import find_input, find_outside
 from bbops.compiler.compile.agents import (
+    TURN_RETRY,
     agent_code,
     agent_tasks,
     agent_triggers,
@@ -123,7 +124,7 @@ def compile_work(
             {
                 **turn_work(agent), "code": code_of(function_name(agent.name)),
                 "priority": _PRIORITIES[agent.model.priority],
-                "retry": _retry(agent.model.retry),
+                "retry": _retry(agent.model.retry) or TURN_RETRY,
                 "timeout_seconds": _timeout(agent.model.limits.timeout),
                 "hears": _hears(project, function_name(agent.name)),
             } for agent in agents if agent.model.runs_on.chat is not None

@@ -75,13 +75,18 @@ _encode = msgspec.json.Encoder(decimal_format="number").encode
 
 @dataclass(frozen=True, slots=True)
 class RunLimits:
-    """The limits of a run: answers of the model, tokens, money, runs at a time, attempts."""
+    """The limits of a run: answers of the model, tokens, money, runs at a time, attempts.
+
+    Attributes:
+        turn_attempts: the attempts of a turn of a chat.
+    """
 
     max_steps: int
     tokens: int | None
     money: float | None
     concurrency: int
     attempts: int
+    turn_attempts: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,7 +208,9 @@ class _Turn:
 
     async def note_failure(self, failure: Failure) -> None:
         """Write the error of the last attempt of a run."""
-        is_last = int(self.run.job["attempt"]) >= self.agent.limits.attempts
+        limits = self.agent.limits
+        most = limits.turn_attempts if self.row.chat else limits.attempts
+        is_last = int(self.run.job["attempt"]) >= most
         if not is_last and not isinstance(failure, PayloadFailure):
             return
         host = self.run.host.unrecorded or self.run.host

@@ -38,7 +38,12 @@ def link_agent(data: Mapping[str, Any], functions: Mapping[str, Function], mask:
         mask: the mask of the release.
     """
     limits = RunLimits(
-        data["max_steps"], data["tokens"], data["money"], data["concurrency"], data["attempts"]
+        data["max_steps"],
+        data["tokens"],
+        data["money"],
+        data["concurrency"],
+        data["attempts"],
+        data["turn_attempts"],
     )
     output = data["output"]
     settings = AgentSettings(
