@@ -165,7 +165,7 @@ def test_turn_of_a_draft_is_held_until_its_jobs_run(helpdesk: Helpdesk) -> None:
     wait_for(lambda: shown(served, "drafts", "list"))
     held = served.bbops("agents", "chat", "helpdesk", "Hello", "--draft", "topic")
     assert held.returncode == 2
-    assert "the turn is held" in held.stderr
+    assert "job is held" in held.stderr
     assert "bbops drafts work" in held.stderr
     (run,) = shown(served, "agents", "traces", "--draft", "topic")
     assert run["state"] == "held"

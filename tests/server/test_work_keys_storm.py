@@ -78,7 +78,7 @@ def test_each_of_300_jobs_writes_once_with_one_key_through_12_kills(
             wait_for(lambda calls=calls: len(receiver.got) > calls or not served.states())
             killed.append(served.worker())
             os.kill(killed[-1], signal.SIGKILL)
-    wait_for(lambda: served.states() == {} and not served.query("SELECT 1 FROM _bbops_outbox"))
+    wait_for(lambda: not served.query("SELECT 1 FROM _bbops_outbox") and served.states() == {})
     assert len({*killed}) == KILLS
     for word in ("asked", "begun", "done"):
         rows = served.query(f"SELECT number, count(*) FROM marks WHERE word = '{word}' GROUP BY 1")

@@ -163,7 +163,7 @@ def test_kills_of_a_server_lose_nothing_and_double_nothing(
         for one in orders:
             one.join()
     served = storm.server
-    wait_for(lambda: served.states() == {} and not served.query("SELECT 1 FROM _bbops_outbox"))
+    wait_for(lambda: not served.query("SELECT 1 FROM _bbops_outbox") and served.states() == {})
     asked = [number for (number,) in served.query("SELECT number FROM marks WHERE word = 'asked'")]
     assert storm.acknowledged <= {*asked}
     for word in ("asked", "begun", "done"):

@@ -30,7 +30,7 @@ class Publisher:
     """The door of one release, see `bbops.base.host.Realtime`."""
 
     def __init__(self, carrier: Carrier) -> None:
-        """The topics and the events are those of the release, which is linked with this door."""
+        """The release that is linked with this door sets its topics and its events."""
         self.topics = Topics(())
         self.events: Events | None = None
         self._carrier = carrier
