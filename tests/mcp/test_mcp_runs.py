@@ -44,7 +44,7 @@ def test_waiting_calls_and_the_steps_of_a_run_are_read(tmp_path: Path) -> None:
             assert run["state"] == "waiting"
             assert [step["kind"] for step in run["steps"]] == ["message", "model"]
             assert run["steps"][0]["text"] == "Add tea"
-            assert "notes__add" in run["steps"][1]["calls"]
+            assert "notes/add" in run["steps"][1]["calls"]
 
 
 def test_no_scope_of_an_agent_decides_about_calls() -> None:
