@@ -15,7 +15,7 @@ ColumnName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9_]{0,62}$")
 VariableName = Annotated[str, StringConstraints(pattern=r"^[a-z][A-Za-z0-9_]{0,62}$")]
 EnvName = Annotated[str, StringConstraints(pattern=r"^[A-Z][A-Z0-9_]{0,62}$")]
 Duration = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,6}(ms|s|m|h|d|w)$")]
-"""Such as `10s` or `7d`; `bbops.runtime.values.durations` reads it."""
+"""Such as `10s` or `7d`; `bbops.runtime.values.units` reads it."""
 Size = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,6}(B|KB|MB|GB)$")]
 """Such as `500KB` or `5MB`; a kilobyte has 1,024 bytes."""
 EVENT_NAME: Final = r"^[a-z][A-Za-z0-9_-]{0,62}\.[a-z][A-Za-z0-9_-]{0,62}$"

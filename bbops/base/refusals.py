@@ -10,7 +10,7 @@ def summarize_refusal(refusal: Mapping[str, Any] | None) -> str:
     """Return code, message and fields at fault; empty without a refusal.
 
     Args:
-        refusal: the `refusal` of a request in the history, see `bbops.runtime.http.refusals`.
+        refusal: the `refusal` of a request in the history, see `bbops.runtime.http.errors`.
     """
     if not refusal:
         return ""

@@ -13,8 +13,8 @@ import pytest
 from bbops.compiler.check import validate
 from bbops.compiler.compile.release import build
 from bbops.compiler.testing.host import fake_host
+from bbops.runtime.linking.functions import resolve
 from bbops.runtime.linking.release import link
-from bbops.runtime.linking.resolving import resolve
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import ENV, TEMPLATE, with_function
 from tests.support.raw_requests import SENT, Ask, returning

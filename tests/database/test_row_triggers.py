@@ -26,7 +26,7 @@ from bbops.language.sql.dialect import Dialect
 from bbops.language.sql.postgres import POSTGRES
 from bbops.language.sql.sqlite import SQLITE
 from bbops.runtime.data import postgres_rows, rows
-from bbops.runtime.linking.resolving import resolve
+from bbops.runtime.linking.functions import resolve
 from bbops.runtime.work.rows import ReadRows, rows_payload
 from tests.support.migrating import declare
 from tests.support.postgres import DATABASES, place_of

@@ -12,7 +12,7 @@ import pytest
 
 from bbops.compiler.check import validate
 from bbops.compiler.check._frontend import LARGEST_BYTES, MOST_FILES
-from bbops.runtime.http.ranges import Range, read_range
+from bbops.runtime.http.file_answers import Range, read_range
 from bbops.source.tree import Entry, MemoryTree
 from bbops_server.data_plane.live.recent_frontends import note_live, read_recent
 from bbops_server.publish.build.frontend import find_keeping, find_type

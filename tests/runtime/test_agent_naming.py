@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from bbops.runtime.agents.naming import MOST_CHARACTERS, tool_name
+from bbops.runtime.agents.values import MOST_CHARACTERS, tool_name
 
 pytestmark = pytest.mark.quick
 

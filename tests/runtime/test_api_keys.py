@@ -12,14 +12,14 @@ import pytest
 from bbops.compiler.testing.client import Client, Reply
 from bbops.database.migrate.opened import write_tables
 from bbops.database.migrate.rollout import expand
-from bbops.runtime.auth.issued_keys import (
+from bbops.runtime.auth.api_keys import (
+    KeyUses,
     check_channels,
     issue_key,
     list_keys,
     revoke_key,
     rotate_key,
 )
-from bbops.runtime.auth.key_uses import KeyUses
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.steps.api_keys import ApiKeys
 from bbops.runtime.values.failures import FlowError, Unavailable

@@ -12,7 +12,7 @@ import pytest
 
 from bbops.base.errors import ProjectError
 from bbops.compiler.testing.host import CountingRandom
-from bbops.runtime.steps.retry import Attempts
+from bbops.runtime.steps.blocks import Attempts
 from bbops.runtime.values.failures import FlowError, Thrown, Unavailable
 from tests.conftest import NOTES, with_function
 from tests.support.workbench import BegunDoor, Bench

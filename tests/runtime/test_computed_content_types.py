@@ -12,8 +12,7 @@ from bbops.compiler.testing.client import Reply
 from bbops.review.contract.describe import describe
 from bbops.review.contract.export import FORMATS
 from bbops.review.contract.outputs import outputs
-from bbops.runtime.http.content_types import file_type
-from bbops.runtime.values.file_types import UNKNOWN
+from bbops.runtime.values.file_types import UNKNOWN, file_type
 from bbops.source.tree import MemoryTree
 from tests.conftest import with_function
 from tests.support.workbench import Bench

@@ -11,11 +11,11 @@ import pytest
 from bbops.base.host import HttpRequest, HttpResponse
 from bbops.compiler.testing.host import FakeHttp
 from bbops.database.schema.place import Place
-from bbops.runtime.agents.answers import MOST_TOKENS
 from bbops.runtime.agents.control import MOST_MESSAGES
+from bbops.runtime.agents.conversation import remember
 from bbops.runtime.agents.loop import MOST_CALLS
-from bbops.runtime.agents.memory import remember
 from bbops.runtime.agents.tables import MEMORY, RunRow, StepRow
+from bbops.runtime.agents.values import MOST_TOKENS
 from tests.support.agent_runs import AGENT, Desk, call, on_desk, place
 
 __all__ = ["place"]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.runtime.values.json_faults import name_json_fault
+from bbops.runtime.values.formats import name_json_fault
 
 
 def fault(body: bytes) -> str:

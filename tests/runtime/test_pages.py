@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from bbops.base.errors import ProjectError
 from bbops.compiler.compile.release import build
-from bbops.runtime.data.cursors import KEY_VARIABLE, MAX_CURSOR
+from bbops.runtime.data.pages import KEY_VARIABLE, MAX_CURSOR
 from bbops.source.tree import MemoryTree
 from tests.conftest import NOTES, with_function
 from tests.support.postgres import ON_SQLITE, SLOW_DATABASES, place_of

@@ -9,7 +9,7 @@ import pytest
 
 from bbops.base.refusals import summarize_refusal
 from bbops.compiler.testing.client import Client
-from bbops.runtime.http.refusals import MAX_FIELDS, MAX_MESSAGE
+from bbops.runtime.http.errors import MAX_FIELDS, MAX_MESSAGE
 from bbops.runtime.http.responses import ANSWERED
 from tests.conftest import Files, Serving, run, with_function
 

@@ -10,8 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.runtime.http.rate_limits import SharedWindow, SlidingWindow
-from bbops.runtime.http.shared_counters import SLOTS, SharedCounters, size_bytes
+from bbops.runtime.http.rate_limits import (
+    SLOTS,
+    SharedCounters,
+    SharedWindow,
+    SlidingWindow,
+    size_bytes,
+)
 from bbops.runtime.linking.lasting import Lasting
 from tests.conftest import ROOT
 from tests.support.clock import Clock
@@ -109,7 +114,7 @@ def test_no_minute_has_more_than_the_limit_and_retry_after_is_honest(
 
 HAMMER = """
 import mmap, sys
-from bbops.runtime.http.shared_counters import SharedCounters
+from bbops.runtime.http.rate_limits import SharedCounters
 from bbops.runtime.http.rate_limits import SharedWindow, SlidingWindow
 from tests.support.clock import Clock
 

@@ -12,8 +12,7 @@ from bbops.base.host import HttpResponse
 from bbops.compiler.compile.release import build
 from bbops.compiler.testing.host import FakeHttp, KeptFiles, KeptFolder, fake_host
 from bbops.runtime.linking.release import link
-from bbops.runtime.realtime.judging import Identity, Judge
-from bbops.runtime.realtime.linking import link_topics
+from bbops.runtime.realtime.linking import Identity, Judge, link_topics
 from bbops.source.tree import MemoryTree
 from tests.conftest import ENV, sample
 

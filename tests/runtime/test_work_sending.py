@@ -14,7 +14,7 @@ from standardwebhooks.webhooks import Webhook
 from bbops.base.host import HttpRequest, HttpResponse
 from bbops.compiler.testing.host import fake_host
 from bbops.database.schema.place import Place
-from bbops.runtime.steps.webhooks import send
+from bbops.runtime.steps.work import send
 from bbops.runtime.values.failures import FlowError, Thrown
 from bbops.runtime.work.sent_webhooks import DISABLED_AFTER_MS, RETRY
 from tests.support.sending import ENV, SECRET, Shop, run_shop

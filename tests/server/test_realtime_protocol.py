@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bbops.compiler.compile.release import build
 from bbops.database.migrate import migrate
 from bbops.runtime.linking.work import link_work
-from bbops.runtime.realtime.judging import Identity
+from bbops.runtime.realtime.linking import Identity
 from bbops.source.tree import MemoryTree
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.data_plane.realtime import pinging, protocol, session

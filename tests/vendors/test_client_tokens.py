@@ -10,7 +10,7 @@ import pytest
 from bbops.compiler.testing.host import fake_host
 from bbops.language.addons.store import Config
 from bbops.runtime.values.failures import HttpFailure
-from bbops.runtime.vendors import _client_tokens
+from bbops.runtime.vendors import _credentials
 from bbops.runtime.vendors._work import AddonFailure, Terms, Work
 from bbops.runtime.vendors.store import STEPS
 from bbops.runtime.work.durable import _JobHttp
@@ -25,7 +25,7 @@ FOUND = Answer(200, {"products": []})
 
 @pytest.fixture(autouse=True)
 def nothing_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_client_tokens, "_kept", {})
+    monkeypatch.setattr(_credentials, "_kept", {})
 
 
 def ask(there: StandIn, *, times: int = 1, wrap: Any = None, **change: str) -> list[Any]:
@@ -86,8 +86,8 @@ def test_a_token_that_is_refused_is_got_anew_once() -> None:
 def test_one_that_is_over_is_got_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     with StandIn(GIVEN, FOUND, GIVEN, FOUND) as there:
         ask(there)
-        late = _client_tokens.monotonic() + 86_399 - 3_599
-        monkeypatch.setattr(_client_tokens, "monotonic", lambda: late)
+        late = _credentials.monotonic() + 86_399 - 3_599
+        monkeypatch.setattr(_credentials, "monotonic", lambda: late)
         ask(there)
         assert paths(there) == ["access_token", "products.json"] * 2
 

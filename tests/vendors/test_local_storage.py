@@ -17,7 +17,7 @@ from bbops.base.storage import Storage as Door
 from bbops.compiler.testing.host import KeptFolder, fake_host
 from bbops.compiler.testing.kept_storage import KeptStorage
 from bbops.runtime.values.failures import Failure, FlowError, Thrown
-from bbops.runtime.vendors._paths import read_base
+from bbops.runtime.vendors._parts import read_base
 from bbops.runtime.vendors._work import AddonFailure, Work
 from bbops.runtime.vendors.local_storage import STEPS, from_bytes, to_bytes
 from bbops_server.process.messages.projects import Bucket

@@ -15,7 +15,7 @@ from botocore.credentials import Credentials
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.runtime.vendors._signing import Signer
+from bbops.runtime.vendors._credentials import Signer
 from tests.vendors.asking import Asked
 from tests.vendors.faults import FAULTS
 from tests.vendors.scenario import CANARY

@@ -11,7 +11,7 @@ import pytest
 
 from bbops.language.addons._base import kinds
 from bbops.runtime.http import stream_answers
-from bbops.runtime.http.sent_events import parse_events
+from bbops.runtime.http.exchanges import parse_events
 from bbops.runtime.vendors import link_addon
 from bbops.runtime.vendors._streaming import EventLines
 from tests.vendors.asking import Asked

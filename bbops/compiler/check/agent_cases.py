@@ -19,8 +19,7 @@ from bbops.language.expressions.values import (
 from bbops.language.project import Project, Resource
 from bbops.language.resources.agent import Agent
 from bbops.language.resources.test import Case, Test
-from bbops.runtime.agents.naming import tool_name
-from bbops.runtime.agents.values import STEPS
+from bbops.runtime.agents.values import STEPS, tool_name
 
 _OF_REQUESTS: Final = ("params", "query", "headers", "files", "trigger")
 _BY_EVENT: Final = frozenset({"event", "webhook", "realtime"})

@@ -18,7 +18,7 @@ from bbops.language.resources.function import Function
 from bbops.language.shape import Shape, shape_types
 from bbops.language.steps.return_ import Return
 from bbops.runtime.agents.dialects import DIALECTS
-from bbops.runtime.agents.naming import tool_name
+from bbops.runtime.agents.values import tool_name
 
 PARTS: Final = ("input", "params", "query")
 """The shapes of a function whose fields are the arguments of a tool."""

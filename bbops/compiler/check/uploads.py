@@ -9,7 +9,7 @@ from bbops.language.project import Project, Resource, function_of
 from bbops.language.resources.endpoint import Endpoint
 from bbops.language.resources.function import Function
 from bbops.language.steps.return_ import Return
-from bbops.runtime.values.sizes import size_bytes
+from bbops.runtime.values.units import size_bytes
 
 
 def check(project: Project) -> Iterator[Diagnostic]:

@@ -19,9 +19,8 @@ from bbops.language.resources.task import Task
 from bbops.language.resources.trigger import Trigger, Webhook
 from bbops.language.shape import Shape, shape_spec
 from bbops.language.sql.dialect import Dialect
-from bbops.runtime.agents.naming import tool_name
-from bbops.runtime.agents.values import LOOP_VERSION, STEPS, function_name, work_name
-from bbops.runtime.values.durations import seconds
+from bbops.runtime.agents.values import LOOP_VERSION, STEPS, function_name, tool_name, work_name
+from bbops.runtime.values.units import seconds
 from bbops.runtime.work.values import OWN_EVENTS
 from bbops.runtime.work.webhooks import AGENT_HOOK, message_event, webhook_event
 

@@ -19,7 +19,7 @@ from bbops.language.resources._job import Debounce, Lane, Unique
 from bbops.language.resources.trigger import Trigger
 from bbops.language.sql.dialect import Dialect
 from bbops.language.steps._flow import Flow
-from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.units import seconds
 
 Part = dict[str, Any]
 _WHERE = "where"

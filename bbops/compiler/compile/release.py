@@ -34,11 +34,10 @@ from bbops.language.sql.sqlite import SQLITE
 from bbops.language.steps.find import Find
 from bbops.language.steps.return_ import Return
 from bbops.runtime.auth.keys import MAKING
-from bbops.runtime.data.cursors import KEY_VARIABLE
+from bbops.runtime.data.pages import KEY_VARIABLE
 from bbops.runtime.http.in_flight import TIMEOUT_SECONDS
 from bbops.runtime.linking.release import FORMAT
-from bbops.runtime.values.durations import seconds
-from bbops.runtime.values.sizes import size_bytes
+from bbops.runtime.values.units import seconds, size_bytes
 from bbops.source.tree import Tree
 
 DIALECTS: Final[dict[Engine, Dialect]] = {"sqlite": SQLITE, "postgres": POSTGRES}

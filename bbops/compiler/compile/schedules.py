@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from bbops.language.resources.task import Task
-from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.units import seconds
 
 
 def compile_schedule(work: str, task: Task) -> dict[str, Any]:

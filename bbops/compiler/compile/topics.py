@@ -23,7 +23,7 @@ from bbops.language.resources.realtime import Realtime
 from bbops.language.shape import shape_spec
 from bbops.language.sql.dialect import Dialect
 from bbops.language.steps._flow import Flow
-from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.units import seconds
 
 RECHECK_SECONDS: Final = 60.0
 """How often middleware of a topic runs again that does not say `recheck`."""

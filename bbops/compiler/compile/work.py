@@ -37,7 +37,7 @@ from bbops.language.sql.dialect import Dialect
 from bbops.language.steps.emit import Emit
 from bbops.runtime.agents.values import DECISION, function_name, work_name
 from bbops.runtime.data.statements import Statement
-from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.units import seconds
 from bbops.runtime.work.jobs import JOB_PREFIX
 from bbops.runtime.work.rows import row_event
 from bbops.runtime.work.values import HIGH, JOB_DEAD, LOW, NORMAL

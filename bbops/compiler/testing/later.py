@@ -12,7 +12,7 @@ from bbops.base.host import Host
 from bbops.compiler.testing.comparing import plain
 from bbops.compiler.testing.values import compute
 from bbops.language.resources.test import LaterEvent
-from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.units import seconds
 
 GIVEN: Final = "given by the case"
 """The key of events that no function has emitted."""

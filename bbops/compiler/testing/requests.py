@@ -15,12 +15,11 @@ from bbops.compiler.testing.client import Client
 from bbops.compiler.testing.outcome import Answer
 from bbops.language.project import Route
 from bbops.language.resources.test import Case, SentFile
-from bbops.runtime.auth.issued_keys import issue_key
+from bbops.runtime.auth.api_keys import issue_key
 from bbops.runtime.auth.tokens import Tokens
-from bbops.runtime.flow.run import Function, Run
-from bbops.runtime.flow.streamed import SentStream
+from bbops.runtime.flow.run import Function, Run, SentStream
+from bbops.runtime.http.exchanges import STREAM, parse_events
 from bbops.runtime.http.in_flight import ActiveRequest
-from bbops.runtime.http.sent_events import STREAM, parse_events
 from bbops.runtime.http.stream_answers import read_events
 from bbops.runtime.values.failures import InvalidInput
 from bbops.runtime.values.operators import kind

@@ -6,8 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bbops.runtime.agents.naming import tool_name
-from bbops.runtime.agents.values import STEPS
+from bbops.runtime.agents.values import STEPS, tool_name
 
 
 def scripted_answer(

@@ -19,7 +19,7 @@ from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import ANY
 from bbops.language.expressions.values import Value
 from bbops.language.steps._flow import Flow
-from bbops.runtime.linking.resolving import resolve
+from bbops.runtime.linking.functions import resolve
 
 _ROUNDS = 4
 """The fewest that bcrypt knows: a test's passwords are nobody's."""

@@ -15,7 +15,7 @@ from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
-from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.units import seconds
 
 _LONGEST_SECONDS: Final = 86_400
 _COLORS = {"awake": "magenta", "stalled": "red", "waking": "yellow"}

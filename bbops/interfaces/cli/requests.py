@@ -16,9 +16,9 @@ from bbops.base.refusals import summarize_refusal
 from bbops.base.render import printable
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._server import named_project, of_server, open_remote
-from bbops.runtime.values.durations import seconds
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.times import parse_datetime
+from bbops.runtime.values.units import seconds
 
 FOLLOW_SECONDS = 0.5
 NO_ENDPOINT = "(no endpoint)"

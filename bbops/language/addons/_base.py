@@ -26,7 +26,7 @@ from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import Value, ValueField
 from bbops.language.steps._base import Added, Checking, Example, Step, add_steps
 from bbops.language.steps._flow import Flow
-from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.units import seconds
 from bbops.runtime.vendors import find_probe, find_steps, module_of
 from bbops.runtime.vendors._probe import Probe
 from bbops.runtime.vendors._work import MOST_ANSWER_BYTES, TIMEOUT_SECONDS

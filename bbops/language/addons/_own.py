@@ -23,8 +23,8 @@ from bbops.language.expressions.values import Constant, ListValue, MapValue, Val
 from bbops.language.steps._base import Added, Checking, Step, add_steps, mark_of
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._own_actions import OwnAction
-from bbops.runtime.values.durations import seconds
 from bbops.runtime.values.shapes import compile_shape
+from bbops.runtime.values.units import seconds
 from bbops.runtime.vendors._work import MOST_ANSWER_BYTES
 
 _KEY = re.compile(r"([a-z][A-Za-z0-9]{0,62})\.([a-z][A-Za-z0-9]{0,62})").fullmatch

@@ -12,7 +12,7 @@ from bbops.base.model import Model
 from bbops.base.names import env_name
 from bbops.language.addons._base import AddonAction, AddonKind, Setting, may, need
 from bbops.language.expressions.types import ANY, BOOLEAN, INTEGER, TEXT, list_of, map_of
-from bbops.runtime.vendors._paths import read_base, read_path
+from bbops.runtime.vendors._parts import read_base, read_path
 
 _PATH = need("path", "text", "Below the base directory, such as photos/1.jpg", read=read_path)
 _ENCODING = may(

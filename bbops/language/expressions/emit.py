@@ -285,7 +285,7 @@ class Emitter:
 
     def formed(self, name: str, node: s.Node, form: str) -> ast.expr:
         given = [ast.Constant(form), ast.Constant(s.request_field(node))]
-        return call(self.names.use(f"bbops.runtime.values.forms:{name}"), self.node(node), *given)
+        return call(self.names.use(f"bbops.runtime.values.formats:{name}"), self.node(node), *given)
 
     def call(self, node: s.FunctionCall) -> ast.expr:
         if node.name == "now":

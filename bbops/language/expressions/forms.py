@@ -7,7 +7,7 @@ from typing import Any
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.checks import Checks
 from bbops.language.expressions.types import Type
-from bbops.runtime.values.forms import EXAMPLES, PARSERS
+from bbops.runtime.values.formats import EXAMPLES, PARSERS
 
 _OPEN = frozenset({"text", "any"})
 """Kinds of values that may have another form."""

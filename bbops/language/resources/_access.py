@@ -9,7 +9,7 @@ from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model
 from bbops.base.names import Duration
-from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.units import seconds
 
 RoleName = Annotated[str, StringConstraints(min_length=1, max_length=100)]
 History = Literal["full", "meta", "off"]

@@ -18,7 +18,7 @@ from bbops.language.resources._schedule import Cron, Every, TimeZone
 from bbops.language.resources.realtime import MessageName
 from bbops.language.resources.trigger import DatabaseTrigger, Webhook
 from bbops.language.shape import Shape
-from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.units import seconds
 
 MODEL_ADDONS: Final = ("aiModel", "chatModel")
 """The addons whose models agents can use."""

@@ -14,7 +14,7 @@ from bbops.language.expressions.nodes import Literal as Constant
 from bbops.language.expressions.values import BareField, Expression
 from bbops.language.resources._kind import FunctionName, Kind, TableName
 from bbops.language.shape import FieldName, Shape
-from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.units import seconds
 
 LONGEST_HISTORY_SECONDS = 86_400
 _SEGMENT = r"(?::[a-z][A-Za-z0-9_]*|[A-Za-z0-9_.~-]+)"

@@ -49,7 +49,6 @@ class Dialect(ABC):
         by_value: the text after a decimal that is compared or ordered.
         by_code_point: the text after a computed text that is ordered.
         moments: the SQL of datetimes and dates.
-        own: the module with `bind_own`.
         own_rows: the function of `rows` for the result of an author's own statement; may be empty.
         main: the text before a table that a name in WITH may hide; empty if such a name is unknown
             before its definition.
@@ -72,7 +71,6 @@ class Dialect(ABC):
     by_value: ClassVar[str]
     by_code_point: ClassVar[str]
     moments: ClassVar[Moments]
-    own: ClassVar[str]
     own_rows: ClassVar[str]
     main: ClassVar[str]
     casts: ClassVar[Mapping[str, str]]

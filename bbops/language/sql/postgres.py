@@ -40,7 +40,7 @@ _MARKS: Mapping[str, str] = {
 class _Postgres(Dialect):
     name = "postgres"
     rows = "bbops.runtime.data.postgres_rows"
-    writes = "bbops.runtime.data.postgres_writes"
+    writes = "bbops.runtime.data.postgres_rows"
     encoders = ENCODERS
     decoders = {of: decode.__name__ for of, decode in DECODERS.items()}
     json_decoders = {
@@ -63,7 +63,6 @@ class _Postgres(Dialect):
     by_value = ""
     by_code_point = ' COLLATE "C"'
     moments = PostgresMoments()
-    own = "bbops.runtime.data.postgres_rows"
     own_rows = "own_rows"
     main = ""
     casts = {

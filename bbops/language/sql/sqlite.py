@@ -43,7 +43,6 @@ class _Sqlite(Dialect):
     by_value = " COLLATE bbops_decimal"
     by_code_point = ""
     moments = SqliteMoments()
-    own = "bbops.runtime.steps.own_sql"
     own_rows = ""
     main = "main."
     casts: ClassVar[Mapping[str, str]] = {}

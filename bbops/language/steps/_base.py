@@ -20,7 +20,7 @@ from bbops.language.sql.types import SqlTable
 from bbops.language.steps._checking import Checking, mark_of
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._ruled import Past
-from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.units import seconds
 from bbops.source.yaml.document import Map, Mark, Text
 
 __all__ = [

@@ -224,7 +224,7 @@ class Flow:
         only = "" if repeats else ", repeats=False"
         return self.run(
             f"async with limit(length{only}):\n    BODY",
-            limit="bbops.runtime.steps.retry:TimeLimit", length=ast.Constant(length), BODY=code,
+            limit="bbops.runtime.steps.blocks:TimeLimit", length=ast.Constant(length), BODY=code,
         )  # fmt: skip
 
     def repeated(
@@ -236,7 +236,7 @@ class Flow:
             f"{tries} = attempts({most}, {backoff}, {factor})\n"
             "while True:\n    try:\n        BODY\n        break\n"
             f"    except failure as {error}:\n        await {tries}.wait(run, {error})",
-            attempts="bbops.runtime.steps.retry:Attempts",
+            attempts="bbops.runtime.steps.blocks:Attempts",
             failure="bbops.runtime.values.failures:Failure",
             BODY=code,
         )
@@ -257,7 +257,7 @@ class Flow:
             f"{tries} = attempts(10, 0.004, 2.0)\n{before} = {kept}\n"
             "while True:\n    try:\n        BODY\n        break\n"
             f"    except conflict as {error}:\n        await {tries}.wait(run, {error}){restored}",
-            attempts="bbops.runtime.steps.retry:Attempts",
+            attempts="bbops.runtime.steps.blocks:Attempts",
             conflict="bbops.runtime.values.failures:Conflict",
             BODY=code,
         )

@@ -16,7 +16,7 @@ from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.language.steps._checking import Checking
 from bbops.language.steps._query import report_column
 from bbops.language.steps._shape import Selected
-from bbops.runtime.data.orders import OrderBy, Sortable
+from bbops.runtime.data.pages import OrderBy, Sortable
 from bbops.runtime.values.identifiers import quote
 from bbops.source.yaml.document import Mark
 

@@ -18,7 +18,7 @@ from bbops.language.expressions.values import Constant, ValueField
 from bbops.language.steps._base import Checking, Example, Step, Steps, refuse_return, variables
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._ruled import CACHED
-from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.units import seconds
 
 
 class CacheParameters(Model):

@@ -52,7 +52,7 @@ class Cancel(Step):
             self.as_,
             flow.expression(
                 "await cancel(host, job)",
-                cancel="bbops.runtime.steps.jobs:cancel",
+                cancel="bbops.runtime.steps.work:cancel",
                 host=flow.root("host"),
                 job=flow.value(self.cancel.job),
             ),

@@ -56,7 +56,7 @@ class Emit(Step):
     def code(self, flow: Flow) -> list[ast.stmt]:
         return flow.run(
             "await emit(host, event, payload, run.origin(line))",
-            emit="bbops.runtime.steps.events:emit",
+            emit="bbops.runtime.steps.work:emit",
             host=flow.root("host"),
             event=ast.Constant(str(self.emit.event)),
             payload=flow.value(self.emit.payload),

@@ -13,7 +13,7 @@ from bbops.language.expressions.values import ValueField
 from bbops.language.steps._arguments import Arguments
 from bbops.language.steps._base import Checking, Example, Static, Step
 from bbops.language.steps._flow import Flow
-from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.units import seconds
 
 LONGEST_SECONDS: Final = 365 * 86_400
 
@@ -81,7 +81,7 @@ class Enqueue(Step):
             self.as_,
             flow.expression(
                 "await enqueue(host, function, input, delay, unique, run.origin(line))",
-                enqueue="bbops.runtime.steps.jobs:enqueue",
+                enqueue="bbops.runtime.steps.work:enqueue",
                 host=flow.root("host"),
                 function=flow.callee(str(given.function), by_job=True),
                 input=flow.value(given.input),

@@ -42,7 +42,7 @@ from bbops.language.steps._select import SelectCode, check_select, opened
 from bbops.language.steps._shape import Groups, Selected, selected_groups
 from bbops.language.steps._union import UnionPart, check_union, union_code
 from bbops.language.steps._written import returning
-from bbops.runtime.data.orders import OrderBy
+from bbops.runtime.data.pages import OrderBy
 
 MAX_ROWS = 1000
 """Rows of a list without `limit`."""
@@ -374,7 +374,7 @@ class Find(Step):
         if texts is not None:
             return order_clause(query, texts, places)
         given = order_by(query, {}, None, paged=False)
-        chosen = flow.constant("bbops.runtime.data.orders:OrderBy", *given)
+        chosen = flow.constant("bbops.runtime.data.pages:OrderBy", *given)
         at = query.switch(flow.expression("order(value)", order=chosen, value=flow.value(order)))
         return ("raw", at, OrderBy(*given).order(()).clause)
 

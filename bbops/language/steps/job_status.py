@@ -55,7 +55,7 @@ class JobStatus(Step):
             self.as_,
             flow.expression(
                 "await job_status(host, job)",
-                job_status="bbops.runtime.steps.jobs:job_status",
+                job_status="bbops.runtime.steps.work:job_status",
                 host=flow.root("host"),
                 job=flow.value(self.job_status.job),
             ),

@@ -98,7 +98,7 @@ class Parallel(Step):
             out += code
         out += flow.run(
             f"await side_by_side({', '.join(branches)})",
-            side_by_side="bbops.runtime.steps.parallel:side_by_side",
+            side_by_side="bbops.runtime.steps.blocks:side_by_side",
         )
         if self.as_ is None:
             return out

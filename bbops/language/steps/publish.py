@@ -97,7 +97,7 @@ class Publish(Step):
         told = self.publish
         return flow.run(
             "await publish(host, realtime, params, event, payload)",
-            publish="bbops.runtime.steps.events:publish",
+            publish="bbops.runtime.steps.work:publish",
             host=flow.root("host"),
             realtime=ast.Constant(str(told.realtime)),
             params=flow.value(told.params),

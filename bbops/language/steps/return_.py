@@ -16,7 +16,7 @@ from bbops.language.expressions.types import ANY, NULL, TEXT, Type, fits, list_o
 from bbops.language.expressions.values import Constant, Expression, Value, ValueField
 from bbops.language.steps._base import Checking, Example, Step, read_step
 from bbops.language.steps._flow import Flow
-from bbops.runtime.http import content_types
+from bbops.runtime.values import file_types
 from bbops.source.yaml.document import Mark
 
 
@@ -133,7 +133,7 @@ class Return(Step):
         at.need(content_type, "text", "'contentType'", place)
         if not isinstance(content_type, Constant) or not isinstance(content_type.value, str):
             return
-        if not content_types.is_content_type(content_type.value):
+        if not file_types.is_content_type(content_type.value):
             message = f"expected a content type such as 'text/html', got '{content_type.value}'"
             at.report(place, "bad-value", message)
 
@@ -239,14 +239,14 @@ class Return(Step):
         """Return the name of a computed content type, with its code; empty for a constant.
 
         Args:
-            read: the function of `bbops.runtime.http.content_types` that checks it.
+            read: the function of `bbops.runtime.values.file_types` that checks it.
         """
         said = self.return_.content_type
         if said is None or isinstance(said, Constant):
             return "", []
         name = flow.temporary()
         code = flow.run(
-            f"{name} = read(said)", read=f"bbops.runtime.http.content_types:{read}",
+            f"{name} = read(said)", read=f"bbops.runtime.values.file_types:{read}",
             said=flow.value(said),
         )  # fmt: skip
         return name, code
@@ -290,10 +290,10 @@ class Return(Step):
             return flow.value(answer.value)
         if kind:
             asked = flow.expression(
-                f"is_markup({kind})", is_markup="bbops.runtime.http.content_types:is_markup"
+                f"is_markup({kind})", is_markup="bbops.runtime.values.file_types:is_markup"
             )
             return ast.IfExp(asked, flow.html(answer.value), flow.value(answer.value))
-        is_markup = self.fixed_type is not None and content_types.is_markup(self.fixed_type)
+        is_markup = self.fixed_type is not None and file_types.is_markup(self.fixed_type)
         return flow.html(answer.value) if is_markup else flow.value(answer.value)
 
 
@@ -306,7 +306,7 @@ _WRITTEN = "text number boolean datetime date binary"
 
 
 def _with_charset(content_type: str | None) -> str | None:
-    return None if content_type is None else content_types.with_charset(content_type)
+    return None if content_type is None else file_types.with_charset(content_type)
 
 
 def _is_status(status: object) -> bool:

@@ -91,7 +91,7 @@ class Send(Step):
             self.as_,
             flow.expression(
                 "await send(host, webhook, event, owner, payload)",
-                send="bbops.runtime.steps.webhooks:send",
+                send="bbops.runtime.steps.work:send",
                 host=flow.root("host"),
                 webhook=ast.Constant(str(told.webhook)),
                 event=ast.Constant(str(told.event)),

@@ -184,7 +184,7 @@ class Sql(Step):
         for name, temporary in held.items():
             out += flow.run(
                 f"{temporary} = bind(value)",
-                bind=f"{flow.dialect.own}:bind_own",
+                bind=f"{flow.dialect.rows}:bind_own",
                 value=flow.value(self.sql.params[name]),
             )
         picked, sql, parameters = self.picked(flow, own, held)

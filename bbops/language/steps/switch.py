@@ -16,7 +16,7 @@ from bbops.language.expressions.types import INTEGER, NULL, TEXT, Type
 from bbops.language.expressions.values import BareField, Expression
 from bbops.language.steps._base import Checking, Example, Step, Steps
 from bbops.language.steps._flow import Flow
-from bbops.runtime.values.forms import EXAMPLES, PARSERS
+from bbops.runtime.values.formats import EXAMPLES, PARSERS
 
 Case = Annotated[str, StringConstraints(min_length=1, max_length=200)]
 

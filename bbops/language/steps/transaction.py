@@ -54,7 +54,7 @@ class Transaction(Step):
             body = flow.block(self.transaction)
         code = flow.run(
             f"async with within(run) as {doors}:\n    BODY",
-            within="bbops.runtime.steps.transactions:Within",
+            within="bbops.runtime.steps.blocks:Within",
             BODY=body,
         )
         return flow.settled(variables(self.transaction), code)

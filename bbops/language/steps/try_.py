@@ -134,7 +134,7 @@ class Try(Step):
             f"except failure as {error}:\n    {seen} = describe({error})\n    CATCH",
             out_of_fuel="bbops.runtime.values.failures:OutOfFuel",
             failure="bbops.runtime.values.failures:Failure",
-            describe="bbops.runtime.http.catching:describe",
+            describe="bbops.runtime.http.responses:describe",
             BODY=body,
             CATCH=code,
         )
@@ -149,7 +149,7 @@ class Try(Step):
             f"try:\n    BODY\nexcept cancelled as {error}:\n    {end} = {error}\n    raise\n"
             "finally:\n    try:\n        FINALLY\n    except failure:\n"
             f"        if {end} is not None:\n            raise {end}\n        raise",
-            cancelled="bbops.runtime.http.catching:Cancelled",
+            cancelled="bbops.runtime.http.responses:Cancelled",
             failure="bbops.runtime.values.failures:Failure",
             BODY=body,
             FINALLY=flow.block(steps),
@@ -165,8 +165,8 @@ class Try(Step):
             f"finally:\n    if not is_asleep({end}):\n        try:\n            FINALLY\n"
             f"        except failure:\n            if {end} is not None:\n"
             f"                raise {end}\n            raise",
-            ended="bbops.runtime.steps.waits:ENDED",
-            is_asleep="bbops.runtime.steps.waits:is_asleep",
+            ended="bbops.runtime.steps.blocks:ENDED",
+            is_asleep="bbops.runtime.steps.blocks:is_asleep",
             failure="bbops.runtime.values.failures:Failure",
             BODY=body,
             FINALLY=flow.block(steps),

@@ -79,7 +79,7 @@ class Validate(Step):
             self.as_,
             flow.expression(
                 "validated(check, value)",
-                validated="bbops.runtime.steps.validating:validated",
+                validated="bbops.runtime.steps.blocks:validated",
                 check=check,
                 value=flow.value(self.validate_.value),
             ),

@@ -20,8 +20,8 @@ from bbops.language.expressions.values import BareField, Expression
 from bbops.language.steps._awaited import find_awaited
 from bbops.language.steps._base import Checking, Example, Step
 from bbops.language.steps._flow import Flow
-from bbops.runtime.values.durations import seconds
 from bbops.runtime.values.filters import FUNCTIONS
+from bbops.runtime.values.units import seconds
 from bbops.runtime.work.values import is_reserved
 
 LONGEST_SECONDS: Final = 365 * 86_400
@@ -59,7 +59,7 @@ class Wait(Step):
     - In a test of the function the clock moves on at once, and no event comes.
     """
 
-    run_by: ClassVar[str] = "bbops.runtime.steps.waits"
+    run_by: ClassVar[str] = "bbops.runtime.steps.blocks"
     title: ClassVar[str] = "Wait"
     waits: ClassVar[bool] = False
     sleeps: ClassVar[bool] = True
@@ -130,7 +130,7 @@ class Wait(Step):
         if given.event is None:
             length = round(1000 * seconds(given.for_ or "1ms"))
             return flow.run(
-                "await pause(host, length)", pause="bbops.runtime.steps.waits:pause",
+                "await pause(host, length)", pause="bbops.runtime.steps.blocks:pause",
                 host=flow.root("host"), length=ast.Constant(length),
             )  # fmt: skip
         condition, is_it = self.condition(flow)
@@ -139,7 +139,7 @@ class Wait(Step):
             self.as_,
             flow.expression(
                 "await hear(host, event, is_it, value, longest)",
-                hear="bbops.runtime.steps.waits:hear",
+                hear="bbops.runtime.steps.blocks:hear",
                 host=flow.root("host"),
                 event=ast.Constant(str(given.event)),
                 is_it=is_it,

@@ -11,7 +11,7 @@ from bbops.language.resources.project import Refresh
 from bbops.language.steps.verify_jwt import VerifyJwt
 from bbops.review.contract.contract import Cookie, Scheme, Session
 from bbops.runtime.auth.keys import MAKING
-from bbops.runtime.auth.published_keys import PATH
+from bbops.runtime.auth.tokens import PATH
 from bbops.runtime.identities.kinds import PATH as SIGN_INS
 
 BEARER, COOKIE, KEY_HEADER, KEY_QUERY = "bearer", "session", "apiKey", "apiKeyInQuery"

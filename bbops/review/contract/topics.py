@@ -12,7 +12,7 @@ from bbops.language.resources.realtime import Realtime
 from bbops.review.contract.contract import KeptMessages, Message, Parameter, Topic
 from bbops.review.contract.sessions import operation_id, token_schemes
 from bbops.runtime.realtime.rows import DELETED, INSERTED, LEFT, UPDATED
-from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.units import seconds
 
 
 def topics(project: CheckedProject) -> Iterator[Topic]:

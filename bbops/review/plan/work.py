@@ -21,7 +21,7 @@ from bbops.language.sql.sqlite import SQLITE
 from bbops.review.plan.codes import CODES
 from bbops.review.plan.pairs import Pairs
 from bbops.runtime.agents.values import work_name
-from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.units import seconds
 from bbops.runtime.work.schedules import Schedule
 from bbops.runtime.work.values import format_time
 

@@ -14,8 +14,7 @@ from bbops.base.errors import ServerError
 from bbops.base.header_values import encode_value
 from bbops.review.replay.comparing import ReplayDifference, Sent, compare
 from bbops.review.replay.recorded import Recorded
-from bbops.runtime.http.exchanges import MOST_READ_BYTES, join_stream
-from bbops.runtime.http.sent_events import STREAM
+from bbops.runtime.http.exchanges import MOST_READ_BYTES, STREAM, join_stream
 
 TIMEOUT_SECONDS: Final = 40.0
 WAKING_SECONDS: Final = 60.0

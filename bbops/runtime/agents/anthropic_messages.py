@@ -10,15 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from bbops.runtime.agents.answers import (
-    CUT_SHORT,
-    EMPTY,
-    maps_in,
-    no_answer,
-    text_of,
-    tokens_at,
-)
-from bbops.runtime.agents.calls import GivenCall, read_calls, safe_id, safe_name, write_arguments
 from bbops.runtime.agents.conversation import (
     CallResult,
     Message,
@@ -27,8 +18,18 @@ from bbops.runtime.agents.conversation import (
     ModelSettings,
     ToolCall,
     ToolSpec,
+    UserTurn,
+    read_turns,
 )
-from bbops.runtime.agents.turns import UserTurn, read_turns
+from bbops.runtime.agents.tools import GivenCall, read_calls, safe_id, safe_name, write_arguments
+from bbops.runtime.agents.values import (
+    CUT_SHORT,
+    EMPTY,
+    maps_in,
+    no_answer,
+    text_of,
+    tokens_at,
+)
 
 _CUT: Final = frozenset({"max_tokens", "model_context_window_exceeded"})
 _PAUSED: Final = "pause_turn"

@@ -12,15 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
-from bbops.runtime.agents.answers import (
-    CUT_SHORT,
-    EMPTY,
-    maps_in,
-    no_answer,
-    text_of,
-    tokens_at,
-)
-from bbops.runtime.agents.calls import GivenCall, read_calls, safe_name, write_arguments
 from bbops.runtime.agents.conversation import (
     Message,
     ModelAnswer,
@@ -28,8 +19,18 @@ from bbops.runtime.agents.conversation import (
     ModelSettings,
     ToolCall,
     ToolSpec,
+    UserTurn,
+    read_turns,
 )
-from bbops.runtime.agents.turns import UserTurn, read_turns
+from bbops.runtime.agents.tools import GivenCall, read_calls, safe_name, write_arguments
+from bbops.runtime.agents.values import (
+    CUT_SHORT,
+    EMPTY,
+    maps_in,
+    no_answer,
+    text_of,
+    tokens_at,
+)
 
 LIMITS: Final = frozenset({"max_completion_tokens", "max_tokens"})
 """Options that limit the answer. Newer models of OpenAI refuse `max_tokens`, Mistral refuses

@@ -17,8 +17,7 @@ from bbops.runtime.agents.control import AgentControl, RunDetails, RunSummary
 from bbops.runtime.agents.tables import INSERT_CHAT, RunRow
 from bbops.runtime.agents.values import AGENT_LIMIT, work_name
 from bbops.runtime.flow.masking import Mask
-from bbops.runtime.flow.run import Answer, Run
-from bbops.runtime.flow.streamed import SentStream
+from bbops.runtime.flow.run import Answer, Run, SentStream
 from bbops.runtime.values.failures import Conflict, Thrown
 from bbops.runtime.values.shapes import compile_shape
 

@@ -14,7 +14,6 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.runtime.agents.calls import safe_name
 from bbops.runtime.agents.conversation import (
     CallResult,
     Message,
@@ -25,10 +24,10 @@ from bbops.runtime.agents.conversation import (
     ToolCall,
     ToolSpec,
     UserMessage,
+    remember,
 )
-from bbops.runtime.agents.memory import remember
 from bbops.runtime.agents.tables import BUSY, HAS_FAILED, MEMORY, ApprovalRow, RunRow, StepRow
-from bbops.runtime.agents.tools import LinkedTool, Patience, ToolFailure, WrongInput, cut
+from bbops.runtime.agents.tools import LinkedTool, Patience, ToolFailure, WrongInput, cut, safe_name
 from bbops.runtime.agents.values import (
     AGENTS,
     APPROVAL_MS,

@@ -1,10 +1,10 @@
-"""Issue and verify the access tokens of one project (JWT, RFC 7519)."""
+"""Access tokens of a project (JWT, RFC 7519): issued, verified, read, and their public keys."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final, Literal
 
@@ -12,7 +12,7 @@ import msgspec
 
 from bbops.base.host import Clock
 from bbops.runtime.auth.key_sets import KeySet
-from bbops.runtime.auth.keys import VerifyingKey, name_key, read_key
+from bbops.runtime.auth.keys import VerifyingKey, name_key, read_key, to_jwk
 from bbops.runtime.values.failures import BadValue, FlowError, WrongKind
 from bbops.runtime.values.values import MAX_INTEGER, MAX_TEXT, MIN_INTEGER, check_size, kind, quoted
 
@@ -308,3 +308,62 @@ def _parse_integer(text: str) -> int | None:
 
 def _text_or_none(value: Any) -> str | None:
     return value if type(value) is str else None
+
+
+PATH: Final = "/~jwks.json"
+CACHED_SECONDS: Final = 300
+"""Who verifies asks again at once where a token names a key that is unknown."""
+
+
+def publish_keys(tokens: Tokens | None, release: str) -> Callable[..., Awaitable[None]] | None:
+    """Return what answers at PATH; None where a shared secret signs, which is nobody else's.
+
+    The key that signs comes first, then the public ones that `auth.keys` lists. Sets of others
+    are published where they are.
+    """
+    if tokens is None or type(tokens.known[0].key) is bytes:
+        return None
+    every = (_describe(key) for key in tokens.known if type(key.key) is not bytes)
+    listed = {(one["kid"], one["alg"]): one for one in every}
+    body = msgspec.json.encode({"keys": [*listed.values()]})
+    headers = [
+        (b"content-type", b"application/jwk-set+json"),
+        (b"content-length", b"%d" % len(body)),
+        (b"cache-control", b"public, max-age=%d" % CACHED_SECONDS),
+        (b"access-control-allow-origin", b"*"), (b"x-content-type-options", b"nosniff"),
+        (b"x-release", release.encode()),
+    ]  # fmt: skip
+
+    async def answer(scope: Any, receive: Any, send: Any, found: Any) -> None:
+        del receive, found
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        is_head = scope["method"] == "HEAD"
+        await send({"type": "http.response.body", "body": b"" if is_head else body})
+
+    return answer
+
+
+def _describe(one: VerifyingKey) -> dict[str, str]:
+    kid = one.id or name_key(one.key, one.algorithm)
+    return {"kid": kid, "alg": one.algorithm, "use": "sig", **to_jwk(one.key, one.algorithm)}
+
+
+class Credentials:
+    """What a project takes for the token of a request."""
+
+    __slots__ = ("_words", "challenge")
+
+    def __init__(self, schemes: Sequence[str] = ("Bearer",)) -> None:
+        """Take the words; in which case they are written does not count."""
+        self._words = frozenset(one.lower().encode() for one in schemes)
+        self.challenge = ", ".join(schemes).encode()
+
+    def find(self, scope: Any) -> str | None:
+        """Return the token of a request; of several `authorization` headers the first counts."""
+        for name, value in scope["headers"]:
+            if name == b"authorization":
+                word, _, token = value.partition(b" ")
+                if word.lower() not in self._words:
+                    return None
+                return token.strip().decode("latin-1") or None
+        return None

@@ -1,4 +1,4 @@
-"""Values on their way into PostgreSQL and out of it; see `rows`, whose functions these stand for.
+"""Values on their way into PostgreSQL and out of it; see `rows` and `writes` for SQLite.
 
 A connection of ours gives and takes uuid and time as text in the form that SQLite stores; all
 other types are Python's own.
@@ -12,6 +12,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from bbops.runtime.data import rows as sqlite
+from bbops.runtime.data import writes
 from bbops.runtime.data.rows import (
     charged,
     check_searched,
@@ -35,7 +36,7 @@ from bbops.runtime.data.rows import (
     to_time,
     to_uuid,
 )
-from bbops.runtime.values import forms
+from bbops.runtime.values import formats
 from bbops.runtime.values.failures import WrongKind
 from bbops.runtime.values.filters import FILTERS
 from bbops.runtime.values.formats import parse_time, parse_uuid
@@ -43,10 +44,28 @@ from bbops.runtime.values.operators import kind
 from bbops.runtime.values.values import MAX_TEXT, check_size
 
 __all__ = [
-    "charged", "first", "fit", "from_boolean", "from_date", "from_datetime", "from_decimal",
-    "from_hex", "from_json", "from_number", "from_time", "listed", "row_count", "to_binary",
-    "to_integer", "to_json", "to_number", "to_text", "to_time", "to_uuid",
-]  # fmt: skip
+    "charged",
+    "first",
+    "fit",
+    "from_boolean",
+    "from_date",
+    "from_datetime",
+    "from_decimal",
+    "from_hex",
+    "from_json",
+    "from_number",
+    "from_time",
+    "listed",
+    "row_count",
+    "to_binary",
+    "to_integer",
+    "to_json",
+    "to_number",
+    "to_text",
+    "to_time",
+    "to_uuid",
+]
+
 
 CASE_COLLATION: Final = "bbops_case"
 """Stands in compiled SQL for the server's rules for upper and lower case; no server has it."""
@@ -110,13 +129,13 @@ def bind_as(value: Any, of: str) -> Any:
     return _CONVERT[of](value)
 
 
-bind_form = forms.bound
+bind_form = formats.bound
 """Return a text as a parameter beside a column of type uuid or time."""
 
 
 def bind_forms(value: Any, form: str, field: str) -> list[Any]:
     """Return a list as `bind_list` does, to look for a uuid or a time in it."""
-    return bind_list(forms.bound_list(value, form, field), form)
+    return bind_list(formats.bound_list(value, form, field), form)
 
 
 def bind_date(value: Any, field: str) -> date | None:
@@ -226,3 +245,18 @@ _CONVERT: Final[dict[str, Callable[[Any], Any]]] = {
     "text": _same, "uuid": _uuid, "time": _time, "integer": _whole, "number": float,
     "decimal": _decimal, "boolean": _same, "datetime": _utc, "date": _date, "binary": _same,
 }  # fmt: skip
+
+
+class Setter(writes.Setter):
+    """Executor a map into the SET clause of an update."""
+
+    __slots__ = ()
+    encoders = ENCODERS
+
+
+class Inserter(writes.Inserter):
+    """Executor a map, or a list of maps, into inserts of one transaction."""
+
+    __slots__ = ()
+    encoders = ENCODERS
+    decoders = DECODERS

@@ -10,9 +10,10 @@ from typing import Any
 
 import msgspec
 
-from bbops.runtime.values import decimals, forms
+from bbops.runtime.values import decimals, formats
 from bbops.runtime.values.decimals import parse_decimal
 from bbops.runtime.values.failures import BadValue, FlowError, Thrown, TooLong, WrongKind
+from bbops.runtime.values.filters import FILTERS
 from bbops.runtime.values.formats import HAS_NUL, parse_time, parse_uuid
 from bbops.runtime.values.operators import kind
 from bbops.runtime.values.values import MAX_TEXT, check_size, spend
@@ -79,13 +80,13 @@ def bind_as(value: Any, of: str) -> Any:
     return bind(value)
 
 
-bind_form = forms.bound
+bind_form = formats.bound
 """Return a text as a parameter beside a column of type uuid or time."""
 
 
 def bind_forms(value: Any, form: str, field: str) -> str:
     """Return a list as `bind_list` does, to look for a uuid or a time in it."""
-    return bind_list(forms.bound_list(value, form, field))
+    return bind_list(formats.bound_list(value, form, field))
 
 
 def bind_date(value: Any, field: str) -> str | None:
@@ -96,7 +97,7 @@ def bind_date(value: Any, field: str) -> str | None:
     """
     if type(value) is date:
         return value.isoformat()
-    return forms.bound(value, "date", field)
+    return formats.bound(value, "date", field)
 
 
 def bind_searched(value: Any, field: str) -> Any:
@@ -378,3 +379,11 @@ DECODERS: dict[str, Callable[[Any], Any]] = {
 """By column type; a type that is not here needs no decoding."""
 JSON_DECODERS = DECODERS | {"number": from_number, "binary": from_hex}
 """By column type, for a value that came in JSON."""
+
+
+_json = FILTERS["json"].apply
+
+
+def bind_own(value: Any) -> Any:
+    """Return a value as a parameter of an author's own statement; a list or map is its JSON."""
+    return _json(value) if type(value) in {list, dict} else bind(value)

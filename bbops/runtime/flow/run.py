@@ -1,9 +1,9 @@
-"""One execution of a function: its values, its doors, what its code may call."""
+"""One execution of a function: its values, doors, calls, tokens and streamed results."""
 
 from __future__ import annotations
 
 from asyncio import sleep
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -13,11 +13,12 @@ from typing import Any, NoReturn
 
 from bbops.base.host import Log
 from bbops.base.storage import Folder
+from bbops.base.streaming import Pieces, StreamEvent
 from bbops.runtime.auth.tokens import Tokens
 from bbops.runtime.flow.caching import Cache
-from bbops.runtime.values.durations import seconds
 from bbops.runtime.values.failures import NOTHING, BadValue, FlowError, OutOfFuel, Thrown, WrongKind
 from bbops.runtime.values.operators import kind
+from bbops.runtime.values.units import seconds
 from bbops.runtime.values.values import check_size
 
 MAX_DEPTH = 32
@@ -270,3 +271,29 @@ def _other_tokens(run: Run, secret: Any) -> Tokens:
 
 def _no_key() -> NoReturn:
     raise FlowError("project.yaml has no 'auth.signingKey'")
+
+
+class SentStream:
+    """The value of an answer that is sent piece by piece.
+
+    Attributes:
+        line: the step that gives it, such as `functions/ask.yaml:4`.
+    """
+
+    __slots__ = ("_pieces", "_typed", "line")
+
+    def __init__(self, pieces: Pieces, typed: Callable[[Any], Any], line: str) -> None:
+        """Args: `typed` makes the result a value of the step's type, or raises a Failure."""
+        self._pieces, self._typed, self.line = pieces, typed, line
+
+    async def read(self) -> Sequence[str | StreamEvent] | None:
+        """Return the pieces that have come since, once something has; None at the end."""
+        return await self._pieces.read()
+
+    def result(self) -> Any:
+        """Return what the step would have returned; only at the end."""
+        return self._typed(self._pieces.result())
+
+    async def close(self) -> None:
+        """End it, also in the middle."""
+        await self._pieces.close()

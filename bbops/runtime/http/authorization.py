@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
 
-from bbops.runtime.auth.secret_texts import hash_secret
+from bbops.runtime.auth.api_keys import hash_secret
 from bbops.runtime.flow.run import Run, log_rejection
 from bbops.runtime.http.headers import find_header
 from bbops.runtime.http.rate_limits import Limit, NameLimits, Told

@@ -1,4 +1,8 @@
-"""What was asked and answered, whole but for its secrets: the history of endpoints that want it."""
+"""Recorded exchanges: requests and answers without secrets, for the history of an endpoint.
+
+Server-sent events, which a history joins, are read and written here as well (source: the HTML
+standard, "Server-sent events").
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,6 @@ import msgspec
 
 from bbops.runtime.flow.masking import MASK, Mask
 from bbops.runtime.http.headers import find_header, read_media_type
-from bbops.runtime.http.sent_events import STREAM, joined_texts, parse_events
 
 MOST_READ_BYTES: Final = 64 << 10
 """How much of a body is looked at; what is longer is not kept."""
@@ -153,3 +156,37 @@ class WithHistory:
 def _add(kept: bytearray, data: bytes) -> None:
     if data and len(kept) <= MOST_READ_BYTES:
         kept += data[: MOST_READ_BYTES + 1 - len(kept)]
+
+
+STREAM: Final = "text/event-stream"
+
+
+def write_event(name: str, data: Any) -> bytes:
+    """Return one event; its data is JSON, which has no line breaks."""
+    return b"event: %b\ndata: %b\n\n" % (name.encode(), _encode(data))
+
+
+def parse_events(body: bytes) -> list[dict[str, Any]]:
+    """Return the events that `write_event` has written, as `{event, data}`; no comments."""
+    found = []
+    for one in body.decode("utf-8", "replace").split("\n\n"):
+        name, _, data = one.partition("\n")
+        if name.startswith("event: ") and data.startswith("data: "):
+            try:
+                known = _decode(data.removeprefix("data: "))
+            except msgspec.DecodeError:  # the answer was cut here
+                continue
+            found.append({"event": name.removeprefix("event: "), "data": known})
+    return found
+
+
+def joined_texts(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return events in which texts that follow each other are one."""
+    found: list[dict[str, Any]] = []
+    for one in events:
+        if found and one["event"] == found[-1]["event"] == "text":
+            whole = found[-1]["data"]["text"] + one["data"]["text"]
+            found[-1] = {"event": "text", "data": {"text": whole}}
+        else:
+            found.append(one)
+    return found

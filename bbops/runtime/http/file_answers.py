@@ -1,11 +1,12 @@
-"""Answer with a file of the run: whole, a part of it, or only that it has not changed.
+"""Answers with a file of the run: the file, a range of it, or 304.
 
 Source: RFC 9110, sections 8.8.3, 13.1.2 and 14.
 """
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from hashlib import sha256
@@ -15,12 +16,10 @@ from typing import Any, Final
 from bbops.base.storage import Folder
 from bbops.runtime.flow.run import Answer
 from bbops.runtime.http.compression import is_known
-from bbops.runtime.http.content_types import is_run_by_browsers
 from bbops.runtime.http.headers import Headers, find_header
-from bbops.runtime.http.ranges import Range, read_range
 from bbops.runtime.http.responses import BODYLESS, Answering
 from bbops.runtime.values.failures import FlowError, WrongKind
-from bbops.runtime.values.file_types import HEAD_BYTES, UNKNOWN, content_type
+from bbops.runtime.values.file_types import HEAD_BYTES, UNKNOWN, content_type, is_run_by_browsers
 from bbops.runtime.values.operators import kind
 
 SENDING_SECONDS: Final = 300.0
@@ -140,3 +139,35 @@ async def _pieces(file: SentFile, part: Range) -> AsyncIterator[bytes]:
             raise FileNotFoundError("a file became shorter while it was sent")
         at += len(piece)
         yield piece
+
+
+_ONE: Final = re.compile(rb"bytes=([0-9]{0,18})-([0-9]{0,18})").fullmatch
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """From `first` to `last`, both included; one that begins behind the end `is_beyond` it."""
+
+    first: int
+    last: int
+    is_beyond: bool = False
+
+    @property
+    def size_bytes(self) -> int:
+        """How many bytes that are."""
+        return self.last - self.first + 1
+
+
+def read_range(headers: Mapping[bytes, bytes], size: int, etag: bytes) -> Range | None:
+    """Return what `range` asks for; None for all of it: several ranges are answered with that."""
+    found = _ONE(headers.get(b"range", b"").replace(b" ", b""))
+    if found is None or headers.get(b"if-range", etag) != etag:
+        return None
+    first, last = found[1], found[2]
+    if not first:
+        wanted = int(last or 0)
+        return Range(max(0, size - wanted), size - 1, is_beyond=not wanted or not size)
+    begin, end = int(first), min(int(last), size - 1) if last else size - 1
+    if last and int(last) < begin:
+        return None
+    return Range(begin, end, is_beyond=begin >= size)

@@ -15,8 +15,7 @@ from bbops.runtime.http.responses import Answering, TooLarge
 from bbops.runtime.http.uploads import Received, Uploads
 from bbops.runtime.steps.api_keys import KEY_NAME
 from bbops.runtime.values.failures import InvalidInput, Thrown
-from bbops.runtime.values.formats import HAS_NUL
-from bbops.runtime.values.json_faults import name_json_fault
+from bbops.runtime.values.formats import HAS_NUL, name_json_fault
 from bbops.runtime.values.queries import refuse_unknown
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})

@@ -1,7 +1,8 @@
-"""How a release answers: whole answers, errors, its name on each, and the request's history."""
+"""Responses of a release: answers, errors, headers, what `catch` receives, and the history."""
 
 from __future__ import annotations
 
+from asyncio import CancelledError as Cancelled
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from math import inf
@@ -13,23 +14,22 @@ import msgspec
 
 from bbops.base.header_values import encode_value
 from bbops.base.storage import Folder
-from bbops.runtime.auth.credentials import Credentials
-from bbops.runtime.auth.key_uses import KeyUses
-from bbops.runtime.auth.tokens import Tokens
+from bbops.runtime.auth.api_keys import KeyUses
+from bbops.runtime.auth.tokens import Credentials, Tokens
 from bbops.runtime.flow.masking import Mask
 from bbops.runtime.flow.run import Answer, Run, bound_run, code_of, message_of
 from bbops.runtime.flow.tracing import RequestTracer
 from bbops.runtime.http.compression import SMALL_BYTES, Parts, spare
+from bbops.runtime.http.errors import Refusal, Wording, describe_refusal
 from bbops.runtime.http.exchanges import Exchange
 from bbops.runtime.http.headers import Headers, has_header, read_lines, set_headers, write
-from bbops.runtime.http.refusals import Refusal, describe_refusal
-from bbops.runtime.http.wording import Wording
 from bbops.runtime.steps.api_keys import ApiKeys
 from bbops.runtime.values.failures import (
     NOTHING,
     BadValue,
     DatabaseFailure,
     Failure,
+    HttpFailure,
     InvalidInput,
     StatementTimeout,
     Thrown,
@@ -39,6 +39,9 @@ from bbops.runtime.values.failures import (
 )
 from bbops.runtime.values.operators import text
 from bbops.runtime.values.values import FUEL, check_size
+
+__all__ = ["Cancelled", "describe"]
+
 
 MAX_ANSWER = 10_000_000
 """Characters and members of an answer's value, all the way down."""
@@ -110,7 +113,7 @@ ANSWERED = (
 `steps` are all that waited for the one that failed, which is their last, by file and line;
 `exchange` is of endpoints whose history is full, see `bbops.runtime.http.exchanges`; `sender` and
 `spans`, see `bbops.runtime.flow.tracing`, are of requests from the Playground; `refusal` is the
-reason of a refused request, see `bbops.runtime.http.refusals`. What is empty at the end is left
+reason of a refused request, see `bbops.runtime.http.errors`. What is empty at the end is left
 out.
 """
 
@@ -399,3 +402,23 @@ def encode(value: Any) -> bytes:
         return _encode(value)
     except (TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
         raise Failure("the answer cannot be written as JSON") from error
+
+
+def describe(error: Failure) -> dict[str, Any]:
+    """Return `error` as the steps of a `catch` read it; `step` is the file and line that failed."""
+    code, message = error.code, error.message
+    if isinstance(error, Thrown):
+        code, message = code or code_of(error.status), message or message_of(error.status)
+    row = error if isinstance(error, DatabaseFailure) else None
+    steps, _ = blame(error)
+    return {
+        "code": code,
+        "message": message,
+        "status": (error.answered if isinstance(error, HttpFailure) else None) or error.status,
+        "step": steps[-1] if steps else "",
+        "fields": error.fields if isinstance(error, InvalidInput) else {},
+        "table": row.table if row else None,
+        "columns": list(row.columns) if row else [],
+        "reason": error.reason if isinstance(error, HttpFailure) else None,
+        "retryAfter": error.retry_after,
+    }

@@ -19,7 +19,7 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from bbops.runtime.auth.credentials import Credentials
+from bbops.runtime.auth.tokens import Credentials
 from bbops.runtime.flow.run import Answer
 from bbops.runtime.http.headers import Headers, write
 from bbops.runtime.values.failures import Failure, Thrown

@@ -17,13 +17,12 @@ from contextlib import suppress
 from typing import Any, Final
 
 from bbops.base.streaming import StreamEvent
-from bbops.runtime.flow.run import Answer
-from bbops.runtime.flow.streamed import SentStream
+from bbops.runtime.flow.run import Answer, SentStream
+from bbops.runtime.http.exchanges import STREAM, write_event
 from bbops.runtime.http.headers import has_header
 from bbops.runtime.http.in_flight import ActiveRequest
 from bbops.runtime.http.request_decoding import Gone
 from bbops.runtime.http.responses import Answering, encode
-from bbops.runtime.http.sent_events import STREAM, write_event
 from bbops.runtime.values.failures import Thrown
 
 BEAT_SECONDS: Final = 15.0

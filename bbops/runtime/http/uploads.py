@@ -15,7 +15,7 @@ from bbops.runtime.http.responses import TooLarge
 from bbops.runtime.values.failures import InvalidInput
 from bbops.runtime.values.fields import REQUIRED
 from bbops.runtime.values.file_types import HEAD_BYTES, content_type, is_allowed
-from bbops.runtime.values.sizes import MAX_BODY, size_bytes
+from bbops.runtime.values.units import MAX_BODY, size_bytes
 
 MAX_FILES: Final = 100
 """Of one request."""

@@ -15,7 +15,7 @@ import msgspec
 
 from bbops.runtime.flow.run import Run
 from bbops.runtime.identities.kinds import Identity
-from bbops.runtime.steps.transactions import Within
+from bbops.runtime.steps.blocks import Within
 from bbops.runtime.values.failures import DatabaseFailure, Thrown
 from bbops.runtime.values.identifiers import quote
 

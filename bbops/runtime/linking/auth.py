@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from bbops.runtime.auth.credentials import Credentials
 from bbops.runtime.auth.key_sets import KeySet
 from bbops.runtime.auth.keys import MAKING, VerifyingKey, read_key
-from bbops.runtime.auth.tokens import Tokens
+from bbops.runtime.auth.tokens import Credentials, Tokens
 from bbops.runtime.http.session_cookies import CookieCredentials, CookieRules, SessionCookies
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.values.failures import FlowError

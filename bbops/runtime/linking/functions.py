@@ -1,15 +1,16 @@
-"""Link compiled functions: code objects get the name spaces that they run in."""
+"""Linked functions: code objects with the names that they may use."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from types import CodeType, FunctionType
 from typing import Any
 
 from bbops.runtime.flow.run import Function, Shape
-from bbops.runtime.linking.resolving import resolve
 from bbops.runtime.values.fields import Say
+from bbops.runtime.values.filters import FILTERS, FUNCTIONS
 from bbops.runtime.values.queries import compile_query, names_of
 from bbops.runtime.values.shapes import compile_form, compile_params, compile_shape, reads_exactly
 
@@ -82,3 +83,15 @@ def _run(code: CodeType, names: Mapping[str, Any]) -> dict[str, Any]:
 
 def _shape(spec: Any, say: Say) -> Shape | None:
     return None if spec is None else compile_shape(spec, say)
+
+
+def resolve(target: str) -> Any:
+    """Return what compiled code names: a filter, a function, or a part of `bbops.runtime`."""
+    module, _, name = target.partition(":")
+    if module == "filter":
+        return FILTERS[name].apply
+    if module == "function":
+        return FUNCTIONS[name].apply
+    if not module.startswith("bbops.runtime."):
+        raise ImportError(f"compiled code must not use {target}")
+    return getattr(import_module(module), name)

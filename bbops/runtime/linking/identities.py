@@ -11,15 +11,14 @@ from bbops.runtime.http.rate_limits import SIGN_INS_PER_ADDRESS
 from bbops.runtime.http.responses import Answering
 from bbops.runtime.http.session_cookies import CookieRules, SessionCookies
 from bbops.runtime.identities.accounts import Accounts, Profile
-from bbops.runtime.identities.apple import Apple
 from bbops.runtime.identities.github import GitHub
 from bbops.runtime.identities.kinds import PATH, KindName, Settings
-from bbops.runtime.identities.oidc import Oidc
+from bbops.runtime.identities.oidc import Apple, Oidc
 from bbops.runtime.identities.routes import MOST_BYTES, Provider, SignIn, read_callback
 from bbops.runtime.identities.started import Seal
+from bbops.runtime.linking.functions import resolve
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.pipeline import Pipeline, Policy
-from bbops.runtime.linking.resolving import resolve
 from bbops.runtime.linking.webhooks import no_function
 from bbops.runtime.values.failures import FlowError
 

@@ -6,11 +6,16 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Mapping
 
 from bbops.base.host import Clock
-from bbops.runtime.auth.key_uses import KeyUses
+from bbops.runtime.auth.api_keys import KeyUses
 from bbops.runtime.auth.tokens import Tokens
 from bbops.runtime.http.in_flight import ActiveRequests
-from bbops.runtime.http.rate_limits import MINUTE, Limit, SharedWindow, SlidingWindow
-from bbops.runtime.http.shared_counters import SharedCounters
+from bbops.runtime.http.rate_limits import (
+    MINUTE,
+    Limit,
+    SharedCounters,
+    SharedWindow,
+    SlidingWindow,
+)
 from bbops.runtime.linking.functions import FunctionParts
 
 

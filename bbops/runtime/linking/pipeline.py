@@ -12,8 +12,7 @@ from time import perf_counter
 from typing import Any
 
 from bbops.base.storage import Files
-from bbops.runtime.flow.run import Answer, Function, Run
-from bbops.runtime.flow.streamed import SentStream
+from bbops.runtime.flow.run import Answer, Function, Run, SentStream
 from bbops.runtime.http.authorization import Admission, check_name
 from bbops.runtime.http.cors import Cors
 from bbops.runtime.http.file_answers import SENDING_SECONDS, SentFile, send_file

@@ -11,11 +11,12 @@ from time import perf_counter
 from typing import Any, Required, TypedDict, Unpack
 
 from bbops.base.host import Clock
-from bbops.runtime.auth.published_keys import PATH, publish_keys
+from bbops.runtime.auth.tokens import PATH, publish_keys
 from bbops.runtime.data.statements import Statement
 from bbops.runtime.flow.masking import Mask
 from bbops.runtime.flow.run import Function
-from bbops.runtime.http.cors import ChannelPolicies, Cors
+from bbops.runtime.http.cors import ChannelPolicies, Cors, Unmatched
+from bbops.runtime.http.errors import Entry, Wording
 from bbops.runtime.http.exchanges import WithHistory
 from bbops.runtime.http.in_flight import ActiveRequest, ActiveRequests
 from bbops.runtime.http.rate_limits import (
@@ -27,21 +28,17 @@ from bbops.runtime.http.rate_limits import (
 )
 from bbops.runtime.http.responses import Answering, Record, SendWhole
 from bbops.runtime.http.routes import RouteTable
-from bbops.runtime.http.unmatched import Unmatched
 from bbops.runtime.http.uploads import Uploads
-from bbops.runtime.http.wording import Entry, Wording
 from bbops.runtime.linking.agents import link_chats
 from bbops.runtime.linking.auth import link_credentials, link_session, link_tokens
-from bbops.runtime.linking.functions import FunctionParts
+from bbops.runtime.linking.functions import FunctionParts, resolve
 from bbops.runtime.linking.identities import link_sign_ins
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.pipeline import Pipeline, Policy, WithFolder
-from bbops.runtime.linking.resolving import resolve
-from bbops.runtime.linking.sent_webhooks import link_sent_webhooks
-from bbops.runtime.linking.webhooks import link_webhooks
+from bbops.runtime.linking.webhooks import link_sent_webhooks, link_webhooks
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.fields import say_plainly
-from bbops.runtime.values.sizes import MAX_BODY, size_bytes
+from bbops.runtime.values.units import MAX_BODY, size_bytes
 from bbops.runtime.vendors import link_addons
 from bbops.runtime.work.events import EventOutbox
 from bbops.runtime.work.rows import event_table
@@ -51,7 +48,7 @@ FUEL = 100_000
 """Loop rounds and calls that one request may spend."""
 
 
-FORMAT = f"14 {MAGIC_NUMBER.hex()}"
+FORMAT = f"15 {MAGIC_NUMBER.hex()}"
 """Of artifacts: how they are laid out, and whose byte code is in them."""
 
 SLICE_SECONDS = 0.001

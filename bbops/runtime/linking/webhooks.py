@@ -1,20 +1,25 @@
-"""Link the routes at which other services start triggers."""
+"""Linked webhooks: the routes that receive them, and those that a project sends."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final
 
 from bbops.runtime.flow.run import Answer, Function
 from bbops.runtime.http.in_flight import TIMEOUT_SECONDS, ActiveRequest
 from bbops.runtime.http.request_decoding import read_body
 from bbops.runtime.http.responses import Answering
+from bbops.runtime.linking.functions import resolve
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.pipeline import Pipeline, Policy
-from bbops.runtime.values.failures import NOTHING, FlowError, Thrown
+from bbops.runtime.values.failures import NOTHING, FlowError, Thrown, WrongKind
 from bbops.runtime.values.queries import compile_query
+from bbops.runtime.values.shapes import compile_shape
+from bbops.runtime.work.receivers import ConfiguredReceivers, Receiver, Receivers, TableReceivers
+from bbops.runtime.work.sent_webhooks import OutgoingWebhook
 from bbops.runtime.work.signatures import WebhookSignature
 from bbops.runtime.work.webhooks import MAX_BODY_BYTES, DeliveryName, ReceivedWebhook
 
@@ -103,3 +108,61 @@ def no_function(name: str) -> Function:
         from_form=None, params=None, query=None, payload=None, from_query=compile_query({}),
         from_params=None,
     )  # fmt: skip
+
+
+_WHOLE: Final = re.compile(r"-?[0-9]{1,19}").fullmatch
+
+
+def link_sent_webhooks(
+    data: Mapping[str, Any], env: Mapping[str, str | None]
+) -> Mapping[str, OutgoingWebhook]:
+    """Return the webhooks of an artifact by their names."""
+    every = data["work"]["sent"] if data["work"] else ()
+    return {one["name"]: _sent_webhook(one, env) for one in every}
+
+
+def _sent_webhook(data: Mapping[str, Any], env: Mapping[str, str | None]) -> OutgoingWebhook:
+    events = {event: compile_shape(shape) for event, shape in data["events"].items()}
+    given = data["receivers"]
+    found = _table(given) if "table" in given else _fixed(data["name"], given, env)
+    return OutgoingWebhook(data["name"], found, events)
+
+
+def _table(data: Mapping[str, Any]) -> Receivers:
+    encode = {name: resolve(target) for name, target in data["encode"].items()}
+    key, owner = f"{data['table']}.{data['key']}", f"{data['table']}.{data['owner']}"
+
+    def read_key(text: str) -> Any:
+        if data["is_whole"] and not _WHOLE(text):
+            raise WrongKind(f"there is no receiver '{text[:40]}': their keys are whole numbers")
+        return encode["key"](int(text) if data["is_whole"] else text, key)
+
+    def read_owner(value: Any) -> Any:
+        if value is None:
+            raise WrongKind("'owner' is null, so there is no receiver")
+        return encode["owner"](value, owner)
+
+    return TableReceivers(
+        data["table"], data["key"], data["owner"], data["marks"], read_key, read_owner,
+        resolve(data["events"]),
+    )  # fmt: skip
+
+
+def _fixed(
+    webhook: str, data: Mapping[str, Any], env: Mapping[str, str | None]
+) -> Receivers:  # fmt: skip
+    return ConfiguredReceivers(webhook, {one["id"]: _receiver(one, env) for one in data["every"]})
+
+
+def _receiver(data: Mapping[str, Any], env: Mapping[str, str | None]) -> Callable[[], Receiver]:
+    """Return what gives a receiver; without a value for a variable that it needs it says so."""
+    names = [data["url_env"], data["secret_env"]] if data["url_env"] else [data["secret_env"]]
+
+    def receiver() -> Receiver:
+        lacking = [name for name in names if not env.get(name)]
+        if lacking:
+            raise FlowError(f"receiver '{data['id']}' cannot be asked: set {', '.join(lacking)}")
+        url = data["url"] or env.get(data["url_env"]) or ""
+        return Receiver(data["id"], url, env.get(data["secret_env"]) or "")
+
+    return receiver

@@ -7,8 +7,7 @@ from typing import Any
 
 from bbops.base.storage import Folder
 from bbops.base.streaming import Pieces
-from bbops.runtime.flow.run import Run
-from bbops.runtime.flow.streamed import SentStream
+from bbops.runtime.flow.run import Run, SentStream
 from bbops.runtime.values.fields import Spec
 from bbops.runtime.values.shapes import compile_shape
 from bbops.runtime.vendors._work import Addon, AddonFailure, Terms, Work

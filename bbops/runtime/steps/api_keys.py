@@ -9,11 +9,9 @@ from urllib.parse import parse_qsl
 
 import msgspec
 
-from bbops.runtime.auth.issued_keys import issue_key, revoke_by_id
-from bbops.runtime.auth.key_uses import KeyUses
-from bbops.runtime.auth.secret_texts import hash_secret
+from bbops.runtime.auth.api_keys import KeyUses, hash_secret, issue_key, revoke_by_id
 from bbops.runtime.flow.run import Run
-from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.units import seconds
 
 KEY_NAME: Final = "api_key"
 """What a key is called in a query."""

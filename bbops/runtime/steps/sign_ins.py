@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.runtime.auth.secret_texts import derive_secret, hash_secret, make_secret
+from bbops.runtime.auth.api_keys import derive_secret, hash_secret, make_secret
 from bbops.runtime.flow.run import Run, issue_token
 from bbops.runtime.values.failures import FlowError, Thrown, WrongKind
 from bbops.runtime.values.operators import kind

@@ -14,7 +14,7 @@ from typing import Any, Final
 from bbops.base.storage import OpenFile, RunFile, Storage
 from bbops.runtime.values.failures import FlowError, Thrown
 from bbops.runtime.values.values import spend
-from bbops.runtime.vendors._paths import read_base, read_path
+from bbops.runtime.vendors._parts import read_base, read_path
 from bbops.runtime.vendors._probe import AtServer
 from bbops.runtime.vendors._work import MOST_FILE_BYTES, AddonFailure, Work
 

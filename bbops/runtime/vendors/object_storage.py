@@ -14,7 +14,7 @@ from bbops.base.host import HttpResponse
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.file_types import HEAD_BYTES, content_type
 from bbops.runtime.values.outside import Refusal
-from bbops.runtime.vendors._signing import Signer, query_of
+from bbops.runtime.vendors._credentials import Signer, query_of
 from bbops.runtime.vendors._work import AddonFailure, Work
 
 _LASTS_SECONDS: Final = 3_600

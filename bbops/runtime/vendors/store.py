@@ -12,7 +12,7 @@ from msgspec import UNSET
 from bbops.base.host import HttpResponse
 from bbops.runtime.values.failures import FlowError, HttpFailure
 from bbops.runtime.values.outside import Refusal
-from bbops.runtime.vendors._client_tokens import forget_token, get_token
+from bbops.runtime.vendors._credentials import forget_token, get_token
 from bbops.runtime.vendors._parts import pick, text_at
 from bbops.runtime.vendors._work import AddonFailure, Work
 

@@ -17,7 +17,7 @@ from standardwebhooks.webhooks import Webhook
 
 from bbops.base.host import HttpRequest
 from bbops.runtime.values.failures import NOTHING, FlowError, InvalidInput
-from bbops.runtime.values.json_faults import name_json_fault
+from bbops.runtime.values.formats import name_json_fault
 
 Headers = Mapping[str, str]
 

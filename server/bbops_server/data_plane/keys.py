@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 from bbops.base.errors import ServerError
-from bbops.runtime.auth.issued_keys import (
+from bbops.runtime.auth.api_keys import (
     check_channels,
     issue_key,
     list_keys,
@@ -14,8 +14,8 @@ from bbops.runtime.auth.issued_keys import (
     rotate_key,
 )
 from bbops.runtime.linking.release import Release
-from bbops.runtime.values.durations import seconds
 from bbops.runtime.values.failures import Failure
+from bbops.runtime.values.units import seconds
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.api_keys import (
     IssueKey,

@@ -8,7 +8,7 @@ import msgspec
 
 from bbops.runtime.values.failures import BadValue
 from bbops.runtime.values.filters._registry import add_filter, need_map, need_text
-from bbops.runtime.values.json_faults import name_json_fault
+from bbops.runtime.values.formats import name_json_fault
 from bbops.runtime.values.values import (
     MAX_TEXT,
     bounded_text,

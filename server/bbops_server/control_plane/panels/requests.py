@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 from litestar import Response
 from litestar.params import FromPath
 
-from bbops.runtime.values.durations import seconds
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.times import parse_datetime
+from bbops.runtime.values.units import seconds
 from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.requests import MAX_TEXT, STATUS_PATTERN, find_history

@@ -70,7 +70,7 @@ HELD: Final = "jobs of a draft run on request: 'bbops drafts work BRANCH', or 'b
 
 _LATE_IMPORTS: Final = (
     "bcrypt", "jwt", "multipart", "puremagic", "anyio._backends._asyncio", "sqlite3",
-    "bbops.runtime.steps.parallel", "encodings.idna",
+    "bbops.runtime.steps.blocks", "encodings.idna",
 )  # fmt: skip
 """What only some requests need; imported here it is shared by all drafts."""
 

@@ -11,7 +11,7 @@ import msgspec
 from litestar import Response, get
 
 from bbops.runtime.agents.values import PATH as AGENTS
-from bbops.runtime.auth.published_keys import PATH as JWKS
+from bbops.runtime.auth.tokens import PATH as JWKS
 from bbops.runtime.flow.run import code_of
 from bbops.runtime.identities.kinds import PATH as SIGN_INS
 from bbops_server.data_plane.drafts.drafts import Drafts

@@ -8,7 +8,7 @@ import secrets
 import sys
 import tempfile
 
-from bbops.runtime.http.shared_counters import SharedCounters, size_bytes
+from bbops.runtime.http.rate_limits import SharedCounters, size_bytes
 
 _SALT_BYTES = 64
 

@@ -19,8 +19,8 @@ from bbops.database.open import Opened, open_database, work_dialect
 from bbops.database.schema.place import Place
 from bbops.database.sqlite.quota import limit_size
 from bbops.runtime.http.in_flight import ActiveRequests
+from bbops.runtime.http.rate_limits import SharedCounters
 from bbops.runtime.http.responses import Record
-from bbops.runtime.http.shared_counters import SharedCounters
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.release import Release, link_in_slices
 from bbops.runtime.realtime.linking import link_topics

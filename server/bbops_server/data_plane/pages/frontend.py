@@ -13,7 +13,7 @@ from urllib.parse import unquote_to_bytes
 
 import msgspec
 
-from bbops.runtime.http.ranges import Range, read_range
+from bbops.runtime.http.file_answers import Range, read_range
 from bbops_server.data_plane.pages.assets import HEADERS, Asset, Manifest
 
 CONFIG: Final = "/~config.json"

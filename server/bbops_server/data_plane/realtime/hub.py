@@ -10,7 +10,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from bbops.runtime.flow.run import log_rejection
-from bbops.runtime.realtime.judging import Identity, Judge, Verdict
+from bbops.runtime.realtime.linking import Identity, Judge, Verdict
 from bbops.runtime.realtime.topics import Kept, Params, Topic, Topics
 from bbops_server.data_plane.realtime.codes import (
     DENIED,

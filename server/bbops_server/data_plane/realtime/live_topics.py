@@ -9,10 +9,8 @@ from pathlib import Path
 
 from bbops.database.schema.place import Place, PostgresPlace
 from bbops.runtime.linking.release import Release
-from bbops.runtime.realtime.judging import Judge
-from bbops.runtime.realtime.linking import link_topics
-from bbops.runtime.realtime.publisher import Publisher
-from bbops.runtime.realtime.topics import Kept, Topics
+from bbops.runtime.realtime.linking import Judge, link_topics
+from bbops.runtime.realtime.topics import Kept, Publisher, Topics
 from bbops_server.data_plane.realtime.fanout.end import End
 from bbops_server.data_plane.realtime.fanout.frames import Changed
 from bbops_server.data_plane.realtime.fanout.shared import name_shared

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
-from bbops.runtime.realtime.judging import Identity, Verdict
+from bbops.runtime.realtime.linking import Identity, Verdict
 from bbops.runtime.realtime.topics import Params, Topic
 from bbops_server.data_plane.realtime import protocol
 from bbops_server.data_plane.realtime.codes import Closing

@@ -10,7 +10,7 @@ import msgspec
 
 from bbops.runtime.flow.run import code_of
 from bbops.runtime.http.in_flight import ActiveRequest
-from bbops.runtime.realtime.judging import Identity
+from bbops.runtime.realtime.linking import Identity
 from bbops.runtime.realtime.topics import encode_part
 from bbops_server.data_plane.realtime.codes import NOT_TEXT, Refused
 from bbops_server.data_plane.realtime.hub import Hub

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.runtime.realtime.judging import Identity
+from bbops.runtime.realtime.linking import Identity
 from bbops.runtime.realtime.topics import tell_agents, write_message
 from bbops_server.data_plane.realtime import protocol
 from bbops_server.data_plane.realtime.codes import (

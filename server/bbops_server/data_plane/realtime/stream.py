@@ -12,7 +12,7 @@ from collections import deque
 from typing import Any, Final
 
 from bbops.runtime.http.in_flight import ActiveRequest
-from bbops.runtime.realtime.judging import Identity
+from bbops.runtime.realtime.linking import Identity
 from bbops_server.data_plane.realtime.codes import (
     DENIED,
     EXPIRED,

@@ -17,7 +17,7 @@ from typing import Final
 from bbops.base.disk import written_whole
 from bbops.base.errors import ServerError
 from bbops.runtime.values.failures import Failure
-from bbops.runtime.vendors._paths import read_path
+from bbops.runtime.vendors._parts import read_path
 from bbops_server.process.storage.confined import ConfinedFolder
 from bbops_server.process.storage.usage import INTERNAL_PREFIX, StoredSize
 

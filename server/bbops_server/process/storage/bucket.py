@@ -17,7 +17,7 @@ from xml.etree import ElementTree as ET
 from bbops.base.host import HttpRequest, HttpResponse
 from bbops.base.storage import Listed, Parts, RunFile
 from bbops.runtime.values.failures import Failure, HttpFailure, Thrown, Unavailable
-from bbops.runtime.vendors._signing import Signer, query_of
+from bbops.runtime.vendors._credentials import Signer, query_of
 from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp

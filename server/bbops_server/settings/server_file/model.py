@@ -21,7 +21,7 @@ from bbops.base.errors import DatabaseError, GitError
 from bbops.base.model import Model
 from bbops.base.names import Duration, Size
 from bbops.database.schema.place import read_url
-from bbops.runtime.values.durations import seconds
+from bbops.runtime.values.units import seconds
 from bbops.source.git.address import Address, require_branch
 from bbops.source.git.series import TAG, find_tag_mistake, names_project
 from bbops_server.settings import MAX_WORKERS

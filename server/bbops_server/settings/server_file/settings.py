@@ -10,8 +10,7 @@ from typing import Any
 from bbops.base.diagnostics import Diagnostic
 from bbops.base.model import Model
 from bbops.database.schema.place import read_url
-from bbops.runtime.values.durations import seconds
-from bbops.runtime.values.sizes import size_bytes
+from bbops.runtime.values.units import seconds, size_bytes
 from bbops.source.yaml.document import Document
 from bbops_server.settings import (
     Access,

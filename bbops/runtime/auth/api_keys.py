@@ -1,17 +1,20 @@
-"""API keys as those who give them out see them: issued, listed, replaced, revoked.
+"""API keys: issued, listed, replaced, revoked, and their last use; only their hashes are kept.
 
-A key is a text that is shown once; its hash, and its first characters, are kept.
+Refresh tokens use the same secrets and hashes.
 """
 
 from __future__ import annotations
 
+import hmac
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
 from typing import Any, Final
 
 import msgspec
 
-from bbops.runtime.auth.secret_texts import make_secret
-from bbops.runtime.values.failures import FlowError, WrongKind
+from bbops.base.errors import BbopsError
+from bbops.runtime.values.failures import Failure, FlowError, WrongKind
 from bbops.runtime.values.operators import kind
 from bbops.runtime.values.values import check_size
 
@@ -165,3 +168,68 @@ def _told(row: Sequence[Any]) -> dict[str, Any]:
 def _now(host: Any) -> float:
     now: float = host.clock.now().timestamp()
     return now
+
+
+_LENGTH: Final = 40
+"""Characters of a-z and 0-9: 206 bits, so that a plain hash tells nobody anything."""
+_SIGNS: Final = "abcdefghijklmnopqrstuvwxyz0123456789"
+
+
+def make_secret(random: Any, prefix: str) -> tuple[str, str]:
+    """Return a new secret text and the hash that is kept of it."""
+    text = f"{prefix}_{random.token(_LENGTH)}"
+    return text, hash_secret(text)
+
+
+def derive_secret(text: str, salt: str, prefix: str) -> tuple[str, str]:
+    """Return the secret text that follows from another by a salt, and the hash that is kept of it.
+
+    Who has but one of the two, the text or the salt, learns nothing of it.
+    """
+    mac = hmac.digest(text.encode("utf-8", "surrogatepass"), salt.encode(), "sha256")
+    number, signs = int.from_bytes(mac), []
+    for _ in range(_LENGTH):
+        number, sign = divmod(number, len(_SIGNS))
+        signs.append(_SIGNS[sign])
+    made = f"{prefix}_{''.join(signs)}"
+    return made, hash_secret(made)
+
+
+def hash_secret(text: str) -> str:
+    """Return what is kept of a secret text, in hex.
+
+    Looking a hash up tells nothing by its time: who can choose it does not know the text.
+    """
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+_WRITE: Final = (
+    "INSERT INTO _bbops_api_key_uses (id, used_at) VALUES (?, ?) ON CONFLICT (id) DO UPDATE"
+    " SET used_at = excluded.used_at WHERE excluded.used_at > _bbops_api_key_uses.used_at"
+)
+
+
+class KeyUses:
+    """The uses of one project's keys in one process since they were written down last.
+
+    A request pays for one entry in a map; the entries are as many as keys are in use.
+    """
+
+    def __init__(self) -> None:
+        self._noted: dict[str, float] = {}
+
+    def note(self, key: str, at: float) -> None:
+        """Remember that a key was used; `at` in seconds since 1970."""
+        self._noted[key] = at
+
+    async def write_down(self, database: Any) -> None:
+        """Write down what was noted; a later use that another process has told stays.
+
+        What cannot be written now stays noted, for the next time.
+        """
+        if not self._noted:
+            return
+        noted = dict(self._noted)
+        with suppress(Failure, BbopsError):
+            await database.write_all([(_WRITE, one) for one in noted.items()])
+            self._noted = dict(self._noted.items() - noted.items())
