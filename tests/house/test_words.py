@@ -190,6 +190,14 @@ def test_update_lowers_a_number_and_refuses_to_raise_one() -> None:
         update(places, Counter({"b.py": 1}))
 
 
+def test_places_of_removed_files_may_move_to_others() -> None:
+    places = [Place("a.py", 1, "is no", ""), Place("a.py", 2, "is no", "")]
+    bound = Counter({"a.py": 1, "b.py": 1})
+    assert update(places, bound, removed=["b.py"]) == "a.py 2\n"
+    with pytest.raises(ValueError, match=r"a\.py"):
+        update([*places, Place("a.py", 3, "is no", "")], bound, removed=["b.py"])
+
+
 def test_higher_line_of_a_union_merge_is_used_until_the_update() -> None:
     merged = read_list("a.py 3\nb.py 5\na.py 4\nb.py 2\n")
     assert merged == {"a.py": 4, "b.py": 5}

@@ -258,15 +258,19 @@ def read_list(text: str) -> Counter[str]:
     return counts
 
 
-def update(places: Iterable[Place], bound: Counter[str] | None) -> str:
+def update(
+    places: Iterable[Place], bound: Counter[str] | None, removed: Iterable[str] = ()
+) -> str:  # fmt: skip
     """Return the list for `places`, with no number above `bound`.
+
+    Places of removed files may have moved to others: their numbers are added to what is allowed.
 
     Raises:
         ValueError: a file has more places than `bound` allows.
     """
     counts = Counter(place.file for place in places)
-    higher = [] if bound is None else [file for file in counts if counts[file] > bound[file]]
-    if higher:
+    higher = Counter[str]() if bound is None else counts - bound
+    if bound is not None and higher.total() > sum(bound[file] for file in removed):
         raise ValueError(f"more places than listed in {', '.join(sorted(higher))}")
     return "".join(f"{file} {number}\n" for file, number in sorted(counts.items()))
 
@@ -279,8 +283,10 @@ def main() -> None:
     arguments = parser.parse_args()
     found = find_places()
     if arguments.update:
+        bound = allowed() if ALLOWED.exists() else None
+        removed = [file for file in bound or () if not (ROOT / file).exists()]
         try:
-            text = update(found, allowed() if ALLOWED.exists() else None)
+            text = update(found, bound, removed)
         except ValueError as error:
             sys.exit(f"not updated: {error}; see '{COMMAND} PATH'")
         ALLOWED.write_text(text, encoding="utf-8")
