@@ -13,8 +13,8 @@ from urllib.parse import quote
 import jwt
 import pytest
 
-from bbops.runtime.identities.started import is_return_path
 from bbops.runtime.identities.kinds import read_email
+from bbops.runtime.identities.started import is_return_path
 from tests.support.cookies import Browser, Seen
 from tests.support.provider import CLIENT, SECRET, TestProvider
 from tests.support.sign_in import (
