@@ -13,9 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
-from bbops.base.printing import Printer
-from bbops.base.storage import Files, Storage
-from bbops.base.streaming import OpenResponse, Pieces
+from bbops.base.doors import Files, OpenResponse, Pieces, Printer, Storage
 
 
 class Clock(Protocol):

@@ -6,6 +6,9 @@ requests.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import msgspec
 
 
@@ -57,3 +60,16 @@ class EndpointRanking(msgspec.Struct, frozen=True):
     until: int
     slowest: list[EndpointTraffic]
     failing: list[EndpointTraffic]
+
+
+def summarize_refusal(refusal: Mapping[str, Any] | None) -> str:
+    """Return code, message and fields at fault; empty without a refusal.
+
+    Args:
+        refusal: the `refusal` of a request in the history, see `bbops.runtime.http.errors`.
+    """
+    if not refusal:
+        return ""
+    fields = "; ".join(f"{name}: {', '.join(texts)}" for name, texts in refusal["fields"].items())
+    message = f": {refusal['message']}" if refusal["message"] else ""
+    return f"{refusal['code']}{message}" + (f" ({fields})" if fields else "")

@@ -8,8 +8,7 @@ from typing import Any, Final
 
 from bbops.base.diagnostics import Diagnostic, Place, ReplaceValue, ReplaceWord, SetEntry
 from bbops.source.yaml.document import Document, load
-from bbops.source.yaml.edit import Edit, Path, splice
-from bbops.source.yaml.spots import Spot, spot_at
+from bbops.source.yaml.edit import Edit, Path, Spot, splice, spot_at
 
 _BREAK: Final = re.compile(r"\r\n|\r|\n")
 _LONGEST: Final = 500

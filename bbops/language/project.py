@@ -27,7 +27,7 @@ from bbops.language.resources.test import Test
 from bbops.language.resources.trigger import Trigger
 from bbops.language.resources.webhook import Webhook
 from bbops.language.sql.types import SqlTable
-from bbops.language.steps._own_actions import OwnAction
+from bbops.language.steps._flow import OwnAction
 from bbops.source.tree import BlobId, FilePath
 from bbops.source.yaml.document import Document, Map, Mark
 

@@ -1,6 +1,6 @@
 """The files of a project at one moment: paths, blob ids, bytes. Nothing is interpreted here.
 
-`FolderTree` reads a folder; `bbops.source.git.tree` reads a commit.
+`FolderTree` reads a folder; `bbops.source.git.store` reads a commit.
 """
 
 from __future__ import annotations

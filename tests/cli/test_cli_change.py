@@ -11,12 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.compiler.check import validate
-from bbops.edit.authoring.changing import Change
+from bbops.edit.authoring.changing import Change, as_yaml
 from bbops.edit.authoring.folder import Folder
 from bbops.edit.authoring.making import make
 from bbops.edit.authoring.moving import move
 from bbops.edit.authoring.naming import Name
-from bbops.edit.authoring.setting import as_yaml
 from bbops.interfaces.cli._root_group import RootGroup
 from bbops.source.tree import FolderTree
 from bbops.source.yaml.document import load

@@ -17,7 +17,7 @@ from bbops.interfaces.cli._root_group import RootGroup
 from bbops.language.loading.load import kinds
 from bbops.language.steps._base import find_step_kind, step_kinds
 from bbops.review.contract.editor import NO_ACTION, schemas
-from bbops.review.contract.export import schema_file as contract_schema
+from bbops.review.contract.files import schema_file as contract_schema
 from bbops.review.contract.files import schema_files
 from bbops.review.plan.document import schema_file as plan_schema
 from bbops.source.yaml.document import load

@@ -10,7 +10,7 @@ import pytest
 import bbops.language.addons
 from bbops.base.diagnostics import Diagnostic
 from bbops.compiler.check import validate
-from bbops.compiler.check._language import find_unsupported_parts
+from bbops.compiler.check._supported import find_unsupported_parts
 from bbops.compiler.compile.release import Cache, build
 from bbops.compiler.testing.client import Client
 from bbops.compiler.testing.host import fake_host

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bbops.compiler.testing.comparing import differences
+from bbops.compiler.testing.values import differences
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from bbops.compiler.check import Cache, validate
-from bbops.compiler.check._language import find_unsupported_parts
+from bbops.compiler.check._supported import find_unsupported_parts
 from bbops.compiler.compile.release import build
 from bbops.interfaces.cli._root_group import RootGroup
 from bbops.language.loading.load import kinds

@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 from msgspec.structs import replace
 
-from bbops.base.json_jobs import Job
+from bbops.base.json_work import Job
 from bbops_server.accounts.rules import Role
 from tests.support.control import Tried
 from tests.support.data_process import DataProcess

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bbops.database.schema.conversions import convert, is_kept, reads_as
-from bbops.database.schema.literals import encode
+from bbops.database.schema.conversions import convert, encode, is_kept, reads_as
 from bbops.database.sqlite.ddl import SqliteDdl
 from bbops.language.resources.table import ColumnType
 from bbops.runtime.data.rows import DECODERS

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bbops.base.errors import MigrationRefused
-from bbops.database.schema.literals import encode, literal, stored_datetime
+from bbops.database.schema.conversions import encode, literal, stored_datetime
 from bbops.database.sqlite.ddl import SqliteDdl, create_indexes, create_table
 from bbops.language.resources.table import Table
 from tests.conftest import ROOT

@@ -16,10 +16,10 @@ from hypothesis import strategies as st
 from bbops.base.errors import DatabaseError
 from bbops.database.migrate import migrate
 from bbops.database.sqlite.connection import check_version
-from bbops.database.sqlite.decimals import compare_decimals
 from bbops.database.sqlite.driver import MOST_ROWS, Sqlite
+from bbops.database.sqlite.functions import compare_decimals
 from bbops.database.sqlite.gate import Gate
-from bbops.database.sqlite.watch import Watch
+from bbops.database.sqlite.off_loop import Watch
 from bbops.language.resources.table import Table
 from bbops.runtime.values.failures import DatabaseFailure, FlowError
 from tests.support.patience import eventually, settle

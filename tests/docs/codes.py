@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bbops.edit.authoring.codes import parse_codes
+from bbops.edit.authoring.topics import parse_codes
 from tests.conftest import BOARD, PARTNERS, ROOT, Files, sample
 from tests.docs.examples import block
 

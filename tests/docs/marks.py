@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-from bbops.compiler.check._language import find_unsupported_parts
+from bbops.compiler.check._supported import find_unsupported_parts
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys
 from bbops.language.loading.load import kinds

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from bbops.database.sqlite import quota
+from bbops.database.sqlite import limits
 from bbops.database.sqlite.connection import connect
 from bbops.runtime.values.failures import Unavailable
 from bbops_server.data_plane.draft_process.log import BoundedLog
@@ -28,8 +28,8 @@ from tests.support.patience import wait_for
 def test_a_database_that_is_full_refuses_rows_and_keeps_those_it_has(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(quota, "_most", [])
-    quota.limit_size(1 << 20)
+    monkeypatch.setattr(limits, "_most", [])
+    limits.limit_size(1 << 20)
     with closing(connect(tmp_path / "data.sqlite", create=True)) as database:
         database.execute("CREATE TABLE notes (text TEXT)")
         database.execute("INSERT INTO notes VALUES ('kept')")

@@ -16,7 +16,7 @@ from bbops.compiler.compile.release import _artifact, build
 from bbops.edit.authoring.changing import Change, ChangedTree
 from bbops.edit.authoring.expanding import expand
 from bbops.edit.authoring.formatting import format_file
-from bbops.edit.authoring.making_crud import make_crud
+from bbops.edit.authoring.making import make_crud
 from bbops.edit.authoring.naming import Name
 from bbops.language.sql.sqlite import SQLITE
 from bbops.review.plan.plan import plan

@@ -13,13 +13,11 @@ from click.testing import CliRunner, Result
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.compiler.check import validate
-from bbops.edit.authoring.codes import Code, read_codes
-from bbops.edit.authoring.topics import Topic, read_topics
+from bbops.edit.authoring.topics import Code, Topic, read_codes, read_topics
 from bbops.interfaces.cli._root_group import RootGroup
 from bbops.interfaces.lsp.schema import fields
 from bbops.language.addons._base import kinds as addon_kinds
-from bbops.language.expressions.related import RELATED_WORDS
-from bbops.language.expressions.windows import WINDOWS
+from bbops.language.expressions.related import RELATED_WORDS, WINDOWS
 from bbops.language.loading.load import kinds
 from bbops.language.reference import read_reference
 from bbops.language.resources._crud import Crud

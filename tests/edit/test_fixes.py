@@ -11,7 +11,7 @@ from bbops.base.diagnostics import Diagnostic, Place, suggest
 from bbops.base.errors import BbopsError
 from bbops.compiler.check import validate
 from bbops.edit.authoring.changing import ChangedTree
-from bbops.edit.authoring.codes import read_codes
+from bbops.edit.authoring.topics import read_codes
 from bbops.edit.fixes import find_edit
 from bbops.interfaces.mcp.drafting.entries import delete_in, put_in, rename_in
 from bbops.interfaces.mcp.drafting.file_changes import change_files

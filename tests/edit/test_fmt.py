@@ -16,7 +16,7 @@ from bbops.edit.authoring.formatting import format_file
 from bbops.interfaces.cli._root_group import RootGroup
 from bbops.source.yaml.document import load
 from bbops.source.yaml.format import format_document, read_source
-from bbops.source.yaml.quotes import may_be_plain, quoted
+from bbops.source.yaml.layout import may_be_plain, quoted
 from tests.conftest import ROOT, TEMPLATE
 
 pytestmark = pytest.mark.quick

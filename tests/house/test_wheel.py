@@ -87,7 +87,7 @@ def test_assets_are_found_in_a_wheel_and_nothing_beside_it(copy: Path, tmp_path:
     (site / "schemas").mkdir()
     program = (
         "from bbops.base.assets import asset_folder\n"
-        "from bbops.edit.authoring.codes import read_codes\n"
+        "from bbops.edit.authoring.topics import read_codes\n"
         "print((asset_folder('project-template') / '.gitignore').is_file())\n"
         "print(all(code.text for code in read_codes().values()), len(read_codes()) > 100)\n"
         "try: asset_folder('schemas')\n"

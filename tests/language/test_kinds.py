@@ -16,7 +16,7 @@ from bbops.compiler.check import validate
 from bbops.compiler.compile.release import Cache, build
 from bbops.compiler.testing.host import fake_host
 from bbops.database.migrate.migrate import apply
-from bbops.language.resources._schedule import check_cron
+from bbops.language.resources._job import check_cron
 from bbops.runtime.linking.release import link
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import FRAGMENTS, NOTES, ROOT, Files, Serving, run, sample

@@ -10,11 +10,10 @@ from bbops.database.postgres.ddl import PostgresDdl
 from bbops.database.sqlite.ddl import SqliteDdl
 from bbops.interfaces.mcp.search import search
 from bbops.language.expressions.nodes import Binary, Choice, Compare, ItemAccess, Logic, Unary, walk
-from bbops.language.expressions.related import RELATED_WORDS
+from bbops.language.expressions.related import RELATED_WORDS, WINDOWS
 from bbops.language.expressions.syntax import parse
-from bbops.language.expressions.windows import WINDOWS
 from bbops.language.reference import Entry, read_reference
-from bbops.language.reference.letters import DURATIONS, LETTERS
+from bbops.language.reference.filters import DURATIONS, LETTERS
 from bbops.language.resources.table import ColumnType
 from bbops.language.shape import _RULES as SHAPE_RULES
 from bbops.language.shape import TYPES

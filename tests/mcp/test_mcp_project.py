@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from bbops.compiler.check._language import find_unsupported_parts
+from bbops.compiler.check._supported import find_unsupported_parts
 from bbops.interfaces.cli._root_group import RootGroup
 from bbops.interfaces.mcp.drafting.operations import find_function, list_operations, run_operation
 from bbops.interfaces.mcp.models import FOLDERS, KINDS

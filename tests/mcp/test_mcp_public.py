@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bbops.compiler.check._language import find_unsupported_parts
+from bbops.compiler.check._supported import find_unsupported_parts
 from bbops.interfaces.mcp.skills import read_skills
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import GrantScope, Role

@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from bbops.compiler.check import validate
-from bbops.compiler.check._language import find_unsupported_parts
+from bbops.compiler.check._supported import find_unsupported_parts
 from bbops.interfaces.cli._root_group import RootGroup
 from bbops.language.loading.load import kinds
 from bbops.language.steps._base import step_kinds

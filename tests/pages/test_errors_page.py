@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from bbops.base.diagnostics import Diagnostic
-from bbops.edit.authoring.codes import read_codes
+from bbops.edit.authoring.topics import read_codes
 from bbops.language.loading.load import MAX_FILE_BYTES, MAX_FILES, MAX_PROJECT_BYTES, load
 from bbops.runtime.values.filters import FILTERS
 from bbops.source.tree import Entry, MemoryTree

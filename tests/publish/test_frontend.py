@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from bbops.compiler.check import validate
-from bbops.compiler.check._frontend import LARGEST_BYTES, MOST_FILES
+from bbops.compiler.check._files import LARGEST_BYTES, MOST_FILES
 from bbops.runtime.http.file_answers import Range, read_range
 from bbops.source.tree import Entry, MemoryTree
 from bbops_server.data_plane.live.recent_frontends import note_live, read_recent

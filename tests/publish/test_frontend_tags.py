@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bbops.compiler.check._frontend import MOST_FILES
+from bbops.compiler.check._files import MOST_FILES
 from bbops.source.git.address import Address
 from bbops.source.git.frontend_tags import LARGEST_BYTES, Taken
 from bbops.source.git.mirror import Mirror

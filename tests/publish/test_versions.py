@@ -10,10 +10,10 @@ import pytest
 
 from bbops.base.errors import GitError
 from bbops.interfaces.answers import Publication
+from bbops.source.git.numbered_tags import add_version, read_series, read_versions
 from bbops.source.git.place import Place, find_repository
 from bbops.source.git.series import Series, choose_versions, find_tag_mistake, find_version
 from bbops.source.git.store import Store, init
-from bbops.source.git.versions import add_version, read_series, read_versions
 from bbops.source.git.writing import (
     NOTHING,
     Identity,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from bbops.compiler.check import validate
 from bbops.review.contract.contract import Contract
 from bbops.review.contract.examples import sample_of
-from bbops.review.contract.export import FORMATS, schema_file
+from bbops.review.contract.files import FORMATS, schema_file
 from bbops.review.contract.openapi import openapi
 from bbops.runtime.values.failures import NOTHING
 from bbops.source.tree import FolderTree

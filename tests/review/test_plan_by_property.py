@@ -11,8 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from bbops.language.json_schema import Schema, shape_schema
 from bbops.language.shape import Shape, shape_spec
-from bbops.review.plan.answers import schema_breaks
-from bbops.review.plan.requests import shape_breaks
+from bbops.review.plan.requests import schema_breaks, shape_breaks
 from bbops.runtime.values.shapes import compile_shape
 
 SHAPES = TypeAdapter(Shape)

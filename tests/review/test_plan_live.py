@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 
 from bbops.compiler.check import validate
 from bbops.interfaces.cli._root_group import RootGroup
-from bbops.review.plan.question import make_tree, read_question
+from bbops.review.plan.live import make_tree, read_question
 from bbops.source.tree import MemoryTree
 from tests.support.served import Served, make_project
 

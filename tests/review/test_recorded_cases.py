@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from bbops.base.errors import BbopsError
-from bbops.review.contract.form_requests import FilledForm
-from bbops.review.contract.multipart_bodies import FormPart
+from bbops.review.contract.form_requests import FilledForm, FormPart
 from bbops.review.contract.recorded_cases import SAMPLE_SECRET, write_case
 from tests.support.request_forms import form_of, operation
 

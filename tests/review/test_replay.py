@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.review.replay.comparing import MISSING, MOST_DIFFERENCES, Sent, compare
 from bbops.review.replay.recorded import Recorded, choose
+from bbops.review.replay.sending import MISSING, MOST_DIFFERENCES, Sent, compare
 from tests.support.recorded import request
 
 

@@ -17,14 +17,15 @@ from bbops.base.errors import BbopsError
 from bbops.review.contract.contract import Operation
 from bbops.review.contract.form_fields import JSON
 from bbops.review.contract.form_requests import (
+    FORM,
     RESERVED_HEADERS,
     Credential,
     FilledForm,
+    FormPart,
     OutgoingRequest,
     fill_form,
     with_credential,
 )
-from bbops.review.contract.multipart_bodies import FORM, FormPart
 from bbops.review.contract.sessions import endpoint_name, operation_id
 from tests.support.request_forms import NOTE, TEXT, form_of, operation
 

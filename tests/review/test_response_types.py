@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bbops.review.plan.answers import schema_breaks
+from bbops.review.plan.requests import schema_breaks
 from tests.conftest import with_function
 from tests.support.contracts import contract_of
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from bbops.review.contract.sample_rows import EMAIL, has_row, sample_row
+from bbops.review.contract.recorded_cases import EMAIL, has_row, sample_row
 
 pytestmark = pytest.mark.quick
 ID = {"type": "integer", "primaryKey": True}

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.review.contract.form_requests import Credential, OutgoingRequest
-from bbops.review.contract.multipart_bodies import FormPart
+from bbops.review.contract.form_requests import Credential, FormPart, OutgoingRequest
 from bbops.review.contract.snippets import (
     without_secrets,
     write_curl,

@@ -10,7 +10,7 @@ from bbops.base.diagnostics import Diagnostic
 from bbops.compiler.check import validate
 from bbops.compiler.testing.client import Reply
 from bbops.review.contract.describe import describe
-from bbops.review.contract.export import FORMATS
+from bbops.review.contract.files import FORMATS
 from bbops.review.contract.outputs import outputs
 from bbops.runtime.values.file_types import UNKNOWN, file_type
 from bbops.source.tree import MemoryTree

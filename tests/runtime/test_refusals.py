@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bbops.base.refusals import summarize_refusal
+from bbops.base.json_traffic import summarize_refusal
 from bbops.compiler.testing.client import Client
 from bbops.runtime.http.errors import MAX_FIELDS, MAX_MESSAGE
 from bbops.runtime.http.responses import ANSWERED

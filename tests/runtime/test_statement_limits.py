@@ -12,9 +12,9 @@ import pytest
 
 from bbops.base.errors import ProjectError
 from bbops.compiler.testing.client import Client, Reply
-from bbops.database.postgres import driver, running, transaction
+from bbops.database.postgres import driver, transaction
 from bbops.database.sqlite import driver as sqlite
-from bbops.database.sqlite import watch
+from bbops.database.sqlite import off_loop
 from bbops.database.sqlite.limits import LIMITS
 from tests.conftest import NOTES, with_function
 from tests.support.postgres import DATABASES, ON_SQLITE, place_of
@@ -189,8 +189,8 @@ ENDLESS_WRITE = {
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Statements have a fifth of a second."""
-    monkeypatch.setattr(watch, "LONGEST_STATEMENT_SECONDS", 0.2)
-    for other in (driver, running, transaction):
+    monkeypatch.setattr(off_loop, "LONGEST_STATEMENT_SECONDS", 0.2)
+    for other in (driver, transaction):
         monkeypatch.setattr(other, "SOON", "SET LOCAL statement_timeout = '200ms'")
 
 
@@ -220,7 +220,7 @@ def test_a_statement_without_end_is_ended(way: str, quick: None, bench: Bench) -
 
 def test_a_search_through_many_rows_is_ended(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     fill(bench, 40, "a" * 900_000)
-    monkeypatch.setattr(watch, "LONGEST_STATEMENT_SECONDS", 0)
+    monkeypatch.setattr(off_loop, "LONGEST_STATEMENT_SECONDS", 0)
     monkeypatch.setattr(driver, "SOON", "SET LOCAL statement_timeout = '1ms'")
     reply, _ = ask_beside_a_clock(
         bench, bench.client(find("body | contains(input.word)")), {"word": "a" * 900 + "b"}

@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from bbops.database.sqlite import watch
+from bbops.database.sqlite import off_loop
 from bbops.database.sqlite.driver import Sqlite
 from bbops.database.sqlite.gate import Gate
 from bbops.database.sqlite.limits import LONGEST_STATEMENT_SECONDS
-from bbops.database.sqlite.watch import Watch
+from bbops.database.sqlite.off_loop import Watch
 from bbops.runtime.values.failures import FlowError, StatementTimeout
 
 ADD = "INSERT INTO notes (title) VALUES (?)"
@@ -100,7 +100,7 @@ class Steps:
             return begin(by, connection)
 
         monkeypatch.setattr(Watch, "on", on)
-        monkeypatch.setattr(watch, "monotonic", self.now)
+        monkeypatch.setattr(off_loop, "monotonic", self.now)
 
     def now(self) -> float:
         return 100 + (self.made >= self.jump_at) * 2 * LONGEST_STATEMENT_SECONDS
@@ -180,7 +180,7 @@ def test_a_write_that_is_interrupted_at_any_step_happens_once_or_not_at_all(
 def test_a_write_over_its_time_takes_none_along_that_shares_its_commit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "LONGEST_STATEMENT_SECONDS", 0.2)
+    monkeypatch.setattr(off_loop, "LONGEST_STATEMENT_SECONDS", 0.2)
 
     async def main(database: Sqlite) -> None:
         with closing(Gate(database._path)) as gate, gate:
@@ -200,7 +200,7 @@ def test_a_write_over_its_time_takes_none_along_that_shares_its_commit(
 def test_a_transaction_over_its_time_is_undone_and_the_next_one_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watch, "LONGEST_STATEMENT_SECONDS", 0.2)
+    monkeypatch.setattr(off_loop, "LONGEST_STATEMENT_SECONDS", 0.2)
 
     async def write_and_fail(database: Sqlite) -> None:
         async with database.transaction() as transaction:

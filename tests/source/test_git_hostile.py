@@ -20,8 +20,7 @@ from bbops.source.git.environment import Limits
 from bbops.source.git.mirror import Mirror
 from bbops.source.git.place import find_repository
 from bbops.source.git.reach import find_changed
-from bbops.source.git.store import Store
-from bbops.source.git.tree import GitTree
+from bbops.source.git.store import GitTree, Store
 from bbops.source.tree import BlobId
 from tests.support.git_store import Git, clean_environment, git, head, repository
 

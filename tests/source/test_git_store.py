@@ -11,8 +11,7 @@ import pytest
 from bbops.base.errors import GitError
 from bbops.source.git import command as command_module
 from bbops.source.git import store as store_module
-from bbops.source.git.store import Store, commit, init
-from bbops.source.git.tree import GitTree
+from bbops.source.git.store import GitTree, Store, commit, init
 from bbops.source.tree import BlobId, FolderTree, blob_id
 from tests.support.git_store import Git, clean_environment, git, head, repository
 

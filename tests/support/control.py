@@ -16,8 +16,8 @@ import msgspec
 import pytest
 from litestar import Litestar
 
+from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.errors import ServerError
-from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import (
     CommitStatus,
     DraftStatus,
@@ -27,7 +27,7 @@ from bbops.interfaces.answers import (
     Status,
 )
 from bbops.review.contract.contract import Contract, Page
-from bbops.review.contract.export import render_json
+from bbops.review.contract.files import render_json
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.people import NewPerson, Person
 from bbops_server.accounts.rules import Role

@@ -8,17 +8,24 @@ from typing import Any, cast
 from msgspec.structs import replace
 
 from bbops.base.errors import ServerError
-from bbops.base.json_agents import (
+from bbops.base.json_work import (
     AgentCall,
     AgentRun,
     AgentRunStory,
     AgentStep,
     AgentUsage,
     DecidedCall,
+    Delivery,
+    DeliveryStory,
+    DeliveryTry,
+    Job,
+    JobStory,
+    JsonReceiver,
+    LoggedEvent,
+    TaskTicks,
+    TaskTime,
+    TickTime,
 )
-from bbops.base.json_deliveries import Delivery, DeliveryStory, DeliveryTry, JsonReceiver
-from bbops.base.json_events import LoggedEvent
-from bbops.base.json_jobs import Job, JobStory, TaskTicks, TaskTime, TickTime
 from bbops_server.process.messages.addons import TryAddon, TryAddonAnswer
 from bbops_server.process.messages.agents import (
     CountAgentRuns,

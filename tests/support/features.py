@@ -44,7 +44,7 @@ from bbops.language.resources.trigger import Trigger
 from bbops.language.sql.sqlite import SQLITE
 from bbops.language.steps._base import Example, Step, find_step_kind, step_kinds
 from bbops.review.contract.describe import describe, read_pages
-from bbops.review.contract.export import FORMATS
+from bbops.review.contract.files import FORMATS
 from bbops.runtime.vendors import find_steps, link_addons
 from bbops.source.tree import FolderTree, MemoryTree, Tree
 from bbops_server.data_plane.live import swap

@@ -20,11 +20,10 @@ from bbops.database.migrate import rollout
 from bbops.database.migrate.rollout_plan import RolloutPlan
 from bbops.interfaces.answers import Status
 from bbops.interfaces.client import Remote
+from bbops.source.git.numbered_tags import read_versions
 from bbops.source.git.place import find_repository
 from bbops.source.git.series import Version
-from bbops.source.git.store import Store
-from bbops.source.git.tree import GitTree
-from bbops.source.git.versions import read_versions
+from bbops.source.git.store import GitTree, Store
 from bbops_server.publish.holds.approvals import read_waiting
 from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.ports import free_port

@@ -14,7 +14,7 @@ import pytest
 from bbops.base import registry
 from bbops.base.diagnostics import Diagnostic
 from bbops.base.model import _unsupported_keys
-from bbops.compiler.check._language import find_unsupported_parts
+from bbops.compiler.check._supported import find_unsupported_parts
 from bbops.language.loading.load import kinds
 from bbops.language.resources._crud import List, is_crud
 from bbops.source.yaml.document import load

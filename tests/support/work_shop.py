@@ -10,8 +10,7 @@ from typing import Any
 
 from bbops.base.host import HttpResponse
 from bbops.compiler.compile.release import build
-from bbops.compiler.testing.host import FakeHttp, KeptFiles, KeptLog, fake_host
-from bbops.compiler.testing.kept_storage import KeptStorage
+from bbops.compiler.testing.host import FakeHttp, KeptFiles, KeptLog, KeptStorage, fake_host
 from bbops.database.migrate.migrate import apply
 from bbops.database.sqlite.driver import Sqlite
 from bbops.database.sqlite.work import SqliteWork

@@ -13,9 +13,8 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from bbops.base.host import Database
-from bbops.database.postgres.alive import alive
 from bbops.database.postgres.driver import Postgres
-from bbops.database.postgres.work import PostgresWork
+from bbops.database.postgres.work import PostgresWork, alive
 from bbops.database.schema.place import read_place
 from bbops.database.sqlite.driver import Sqlite
 from bbops.database.sqlite.work import SqliteWork

@@ -9,8 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from bbops.base.doors import Storage
 from bbops.base.host import HttpRequest, HttpResponse
-from bbops.base.storage import Storage
 from bbops.compiler.compile.release import build
 from bbops.compiler.testing.client import Client, Reply
 from bbops.compiler.testing.host import fake_host

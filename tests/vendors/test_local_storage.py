@@ -13,9 +13,8 @@ from typing import Any, cast
 
 import pytest
 
-from bbops.base.storage import Storage as Door
-from bbops.compiler.testing.host import KeptFolder, fake_host
-from bbops.compiler.testing.kept_storage import KeptStorage
+from bbops.base.doors import Storage as Door
+from bbops.compiler.testing.host import KeptFolder, KeptStorage, fake_host
 from bbops.runtime.values.failures import Failure, FlowError, Thrown
 from bbops.runtime.vendors._parts import read_base
 from bbops.runtime.vendors._work import AddonFailure, Work

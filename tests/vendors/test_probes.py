@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bbops.compiler.check import validate
-from bbops.compiler.testing.connections import try_addon
+from bbops.compiler.testing.environment import try_addon
 from bbops.interfaces.client.external import ExternalClient, LocalClock
 from bbops.language.addons._base import kinds
 from bbops.runtime.vendors import find_probe, find_steps

@@ -12,8 +12,7 @@ from typing import Final
 from bbops.base.diagnostics import Diagnostic, has_errors
 from bbops.base.registry import members
 from bbops.compiler.check._checked import CheckedProject, check_again
-from bbops.compiler.check._frontend import check_frontend
-from bbops.compiler.check._known_folders import keep_known_folders
+from bbops.compiler.check._files import check_frontend, keep_known_folders
 from bbops.compiler.check._signers import check_signers
 from bbops.compiler.check._supported import check_supported
 from bbops.language.loading.load import LoadCache, Loaded, load

@@ -10,8 +10,7 @@ from typing import Any
 from bbops.base.diagnostics import has_errors
 from bbops.compiler.check._flows import Flows
 from bbops.compiler.check._order import Graph
-from bbops.compiler.check._resolved import ResolvedProject
-from bbops.compiler.check._surroundings import asking
+from bbops.compiler.check._surroundings import ResolvedProject, asking
 from bbops.language.project import Project, Resource
 
 

@@ -8,11 +8,16 @@ from functools import partial, reduce
 from itertools import count
 
 from bbops.base.diagnostics import Diagnostic, has_errors
-from bbops.compiler.check._before import known_before
 from bbops.compiler.check._order import Graph, in_order
-from bbops.compiler.check._resolved import ResolvedProject
-from bbops.compiler.check._surroundings import arguments, asking, missing, readable
-from bbops.language.expressions.doubts import DOUBTS
+from bbops.compiler.check._surroundings import (
+    ResolvedProject,
+    arguments,
+    asking,
+    known_before,
+    missing,
+    readable,
+)
+from bbops.language.expressions.constants import DOUBTS
 from bbops.language.expressions.known import FlowFacts, rejoined
 from bbops.language.expressions.scope import Scope, Watch
 from bbops.language.expressions.types import ANY, NEVER, NULL, SECRET, Type, concealed, join

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 from bbops.base.diagnostics import Diagnostic, Place
 from bbops.base.model import plain
-from bbops.compiler.check._known_folders import is_stray
-from bbops.language.addons._base import AddonStep
+from bbops.compiler.check._files import is_stray
+from bbops.language.addons._base import AddonStep, step_keys
+from bbops.language.addons._base import kinds as addon_kinds
+from bbops.language.loading.load import kinds
 from bbops.language.project import Project, Resource
 from bbops.language.resources.function import Function
+from bbops.language.steps._base import find_step_kind, step_kinds
+from bbops.runtime.vendors import find_steps
 from bbops.source.yaml.document import Map, Mark
 
 CODE = "not-supported"
@@ -135,3 +140,67 @@ def _content(what: str, node: object) -> str:
 def needs_base(found: Iterable[Diagnostic]) -> bool:
     """Return whether what was found, without a base, may be a warning with one."""
     return any(one.code == CODE or is_stray(one) for one in found)
+
+
+_SWITCH = "an owner can switch it on with 'bbops workspace set features.{feature}=on'"
+
+
+def check_features(project: Project, off: Collection[str]) -> Iterator[Diagnostic]:
+    """Yield an error for each file of a feature that is off.
+
+    Args:
+        project: has no other errors.
+        off: names of features, such as `restChannels`.
+    """
+    uses: Mapping[str, Mapping[str, Resource[Any]]] = {"restChannels": project.channels}
+    for feature, resources in uses.items():
+        if feature not in off:
+            continue
+        for one in resources.values():
+            yield Diagnostic(
+                Place(one.file), "feature-off",
+                f"the feature '{feature}' is off in this server's workspace",
+                _SWITCH.format(feature=feature),
+            )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """Parts of the language, by the names that projects use.
+
+    Attributes:
+        kinds: folders, such as `realtime`.
+        keys: of the other kinds, such as `triggers.webhook`.
+        steps: keys of steps, without those of addons.
+        addons: ids of addons of which no step runs.
+        addon_steps: keys of the steps of addons.
+    """
+
+    kinds: tuple[str, ...]
+    keys: tuple[str, ...]
+    steps: tuple[str, ...]
+    addons: tuple[str, ...]
+    addon_steps: tuple[str, ...]
+
+    def __str__(self) -> str:
+        named = {"resource kinds": self.kinds, "keys": self.keys, "steps": self.steps}
+        named["addons"] = self.addons
+        return "; ".join(f"{what}: {', '.join(names)}" for what, names in named.items() if names)
+
+
+@cache
+def find_unsupported_parts() -> Parts:
+    """Return what this version does not run."""
+    return Parts(
+        tuple(folder for folder, model in kinds().items() if not model.is_supported()),
+        tuple(
+            f"{folder}.{key}" for folder, model in kinds().items() if model.is_supported()
+            for key in sorted(model.unsupported_keys())
+        ),
+        tuple(key for key, kind in step_kinds().items() if not kind.is_supported()),
+        tuple(name for name in addon_kinds() if not find_steps(name)),
+        tuple(
+            key for key in step_keys()
+            if (kind := find_step_kind(key)) is not None and not kind.is_supported()
+        ),
+    )  # fmt: skip

@@ -11,7 +11,7 @@ from bbops.base.diagnostics import Diagnostic, Place, suggest
 from bbops.language.expressions.nodes import Name, walk
 from bbops.language.expressions.values import Broken, Expression
 from bbops.language.loading.crud import making_of, parts_of
-from bbops.language.loading.crud_making import ITEM, Making
+from bbops.language.loading.crud_functions import ITEM, Making
 from bbops.language.loading.crud_query import (
     UNFIT,
     find_target,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from bbops.base.diagnostics import Diagnostic
 from bbops.base.names import title_of
 from bbops.compiler.check._checked import CheckedProject
-from bbops.language.expressions.members import read_names
+from bbops.language.expressions.inside import read_names
 from bbops.language.project import Resource, Route
 from bbops.language.resources.function import Function
 from bbops.language.shape import Field

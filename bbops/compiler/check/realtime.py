@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from bbops.base.diagnostics import Diagnostic, suggest
-from bbops.compiler.check._before import left_by_chain
 from bbops.compiler.check._checked import CheckedProject
 from bbops.compiler.check._outside import Outside
+from bbops.compiler.check._surroundings import left_by_chain
 from bbops.compiler.check.triggers import calls_of, decides_alone
 from bbops.language.expressions.known import FlowFacts
 from bbops.language.expressions.nodes import names_in

@@ -6,7 +6,7 @@ from collections.abc import Container, Iterator, Sequence
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.compiler.check._order import called
-from bbops.compiler.check._resolved import ResolvedProject
+from bbops.compiler.check._surroundings import ResolvedProject
 from bbops.language.project import Project, Resource
 from bbops.language.resources.function import Function
 from bbops.language.steps._base import Step, every_step

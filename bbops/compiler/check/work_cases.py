@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from bbops.base.diagnostics import Diagnostic, suggest
-from bbops.compiler.check._events import find_payloads
 from bbops.compiler.check._outside import Outside
+from bbops.compiler.check._surroundings import find_payloads
 from bbops.compiler.check.cases import plain_hash
 from bbops.language.project import Project, Resource
 from bbops.language.resources.test import Case, Test

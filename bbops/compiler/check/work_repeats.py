@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.base.names import title_of
-from bbops.compiler.check._resolved import ResolvedProject
+from bbops.compiler.check._surroundings import ResolvedProject
 from bbops.language.project import Resource
 from bbops.language.resources.function import Function
 from bbops.language.resources.trigger import Trigger

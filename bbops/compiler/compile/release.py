@@ -6,9 +6,11 @@ user on one machine, and never come from git.
 
 from __future__ import annotations
 
+import ast
 import hashlib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Final
 
 from bbops.base.diagnostics import Diagnostic
@@ -16,13 +18,17 @@ from bbops.base.model import Model
 from bbops.base.names import env_name
 from bbops.compiler.check import Cache as CheckCache
 from bbops.compiler.check import CheckedProject, validate
-from bbops.compiler.check._features import check_features
+from bbops.compiler.check._supported import check_features, needs_base
+from bbops.compiler.check.automatic import ANSWER, MESSAGE
 from bbops.compiler.compile.agents import compile_chats
 from bbops.compiler.compile.function import code_key, compile_function, pack_value
 from bbops.compiler.compile.providers import compile_providers
 from bbops.compiler.compile.topics import compile_origins, compile_topics
-from bbops.compiler.compile.wording import compile_wording
 from bbops.compiler.compile.work import compile_webhooks, compile_work
+from bbops.language.expressions.check import check_value
+from bbops.language.expressions.scope import Scope
+from bbops.language.expressions.types import Type
+from bbops.language.expressions.values import Value
 from bbops.language.project import Project, Route
 from bbops.language.resources._own_addon import OwnAddon
 from bbops.language.resources.addon import Addon
@@ -31,6 +37,7 @@ from bbops.language.resources.project import Engine, Refresh
 from bbops.language.sql.dialect import Dialect
 from bbops.language.sql.postgres import POSTGRES
 from bbops.language.sql.sqlite import SQLITE
+from bbops.language.steps._flow import Flow
 from bbops.language.steps.find import Find
 from bbops.language.steps.return_ import Return
 from bbops.runtime.auth.keys import MAKING
@@ -38,7 +45,8 @@ from bbops.runtime.data.pages import KEY_VARIABLE
 from bbops.runtime.http.in_flight import TIMEOUT_SECONDS
 from bbops.runtime.linking.release import FORMAT
 from bbops.runtime.values.units import seconds, size_bytes
-from bbops.source.tree import Tree
+from bbops.source.git.comparing import find_base
+from bbops.source.tree import FolderTree, Tree
 
 DIALECTS: Final[dict[Engine, Dialect]] = {"sqlite": SQLITE, "postgres": POSTGRES}
 """What a release is compiled for, by the name of its database."""
@@ -330,3 +338,47 @@ def _sign_ins(project: Project) -> list[str]:
     session = project.settings.model.session
     named = (session.login, session.signup) if session is not None else ()
     return sorted({name for name in named if name is not None})
+
+
+def build_here(folder: Path, *, database: Engine) -> Built:
+    """Compile a folder; arguments as those of `bbops.compiler.compile.release.build`."""
+    tree, cache = FolderTree(folder), Cache()
+    built = build(tree, cache, database=database)
+    if not needs_base(built.diagnostics):
+        return built
+    return build(tree, cache, database=database, base=find_base(folder))
+
+
+def compile_wording(project: Project) -> dict[str, dict[str, Any]]:
+    """Return what a project words, as marshal can write it: answers by code, messages by rule."""
+    file, errors = project.settings.file, project.settings.model.errors
+    return {
+        "answers": {
+            code: {"status": one.status, "value": _compiled(file, one.value, ANSWER)}
+            for code, one in errors.answers.items()
+        },
+        "messages": {
+            rule: _compiled(file, value, MESSAGE) for rule, value in errors.messages.given.items()
+        },
+    }
+
+
+def _compiled(file: str, value: Value | None, names: Mapping[str, Type]) -> dict[str, Any] | None:
+    """Return the code of a function that gives a value; None where there is none."""
+    if value is None:
+        return None
+    scope = Scope(names, _ignore)
+    check_value(value, scope)
+    flow = Flow(file, scope, {}, variables=(), exports=False)
+    given = flow.value(value)
+    now = "    now_ = r_host.clock.now()\n" if flow.uses_now else ""
+    code = flow.run(f"def worded(r_host, r_error):\n{now}    return given", given=given)
+    tree = ast.fix_missing_locations(ast.Module(code, []))
+    return {
+        "code": compile(tree, file, "exec", dont_inherit=True, optimize=1),
+        "uses": flow.uses,
+    }
+
+
+def _ignore(*_mistake: object) -> None:
+    """What is wrong was told when the project was checked."""

@@ -28,10 +28,10 @@ from bbops.compiler.compile.agents import (
 from bbops.compiler.compile.conditions import compile_keyed, compile_lane, compile_where
 from bbops.compiler.compile.function import compile_function, pack_value
 from bbops.compiler.compile.row_events import read_columns, shown_columns, topic_columns
-from bbops.compiler.compile.schedules import compile_schedule
 from bbops.compiler.compile.sent_webhooks import compile_sent_webhooks
 from bbops.language.project import OnDead, Project, Resource
 from bbops.language.resources._job import Job, Retry
+from bbops.language.resources.task import Task
 from bbops.language.resources.trigger import Trigger
 from bbops.language.sql.dialect import Dialect
 from bbops.language.steps.emit import Emit
@@ -347,3 +347,13 @@ def _digests(durable: dict[str, bytes]) -> Callable[[str], str]:
         return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
     return digest
+
+
+def compile_schedule(work: str, task: Task) -> dict[str, Any]:
+    """Return when a task runs, as `bbops.runtime.work.schedules` reads it."""
+    return {
+        "name": work, "cron": task.schedule or "", "timezone": task.timezone,
+        "every_ms": round(1000 * seconds(task.every)) if task.every else 0,
+        "missed": task.missed, "overlap": task.overlap,
+        "jitter_ms": round(1000 * seconds(task.jitter)) if task.jitter else 0,
+    }  # fmt: skip

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
+from bbops.base.doors import Files
 from bbops.base.errors import ProjectError
 from bbops.base.host import Database, Http
-from bbops.base.storage import Files
 from bbops.compiler.compile.release import build
 from bbops.compiler.testing.host import fake_host
 from bbops.database.migrate.migrate import apply

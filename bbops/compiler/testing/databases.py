@@ -12,8 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import Protocol
 
 from bbops.base.host import Host
-from bbops.compiler.testing.rows import Rows, put_rows
-from bbops.compiler.testing.rows_postgres import put_rows_by_door
+from bbops.compiler.testing.rows import Rows, put_rows, put_rows_by_door
 from bbops.database.migrate.migrate import apply
 from bbops.database.migrate.opened import write_tables
 from bbops.database.open import Opened, open_database

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from bbops.base.host import Host
-from bbops.compiler.testing.comparing import differences, plain, shown
 from bbops.compiler.testing.host import KeptEvents
-from bbops.compiler.testing.values import compute
+from bbops.compiler.testing.values import compute, differences, plain, shown
 from bbops.compiler.testing.working import Left, Working
 from bbops.language.resources.test import Expect
 

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import msgspec
 
+from bbops.base.doors import Pieces
 from bbops.base.host import HttpRequest, HttpResponse, MailRequest
-from bbops.base.streaming import Pieces
-from bbops.compiler.testing.scripted import count_answers, scripted_answer
+from bbops.compiler.testing.agents import count_answers, scripted_answer
 from bbops.language.addons._base import kind
 from bbops.runtime.agents.values import STEPS
 from bbops.runtime.steps.addons import AddonFailure

@@ -44,7 +44,7 @@ async def try_statements(project: CheckedProject, beside: PostgresPlace) -> Sequ
     tried = [*_tried(project)]
     if not tried:
         return ()
-    from bbops.database.postgres.trial import compiled  # noqa: PLC0415 - an extra
+    from bbops.database.postgres.reading import compiled  # noqa: PLC0415 - an extra
 
     with throw_away(beside) as place:
         apply(place, {name: table.model for name, table in project.tables.items()})

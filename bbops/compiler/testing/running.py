@@ -23,22 +23,19 @@ from bbops.compiler.compile.release import Built
 from bbops.compiler.compile.row_events import find_row_events
 from bbops.compiler.testing.agents import ask_agent
 from bbops.compiler.testing.client import Client
-from bbops.compiler.testing.comparing import differences, plain, shown
 from bbops.compiler.testing.cut import CutDatabase
 from bbops.compiler.testing.databases import Fresh, databases
 from bbops.compiler.testing.environment import make_environment
 from bbops.compiler.testing.expecting import found_work, wrong_work
 from bbops.compiler.testing.host import KeptEvents, KeptFiles, KeptLog, StillClock, fake_host
-from bbops.compiler.testing.jobs import ask_work, event_of
-from bbops.compiler.testing.later import coming_events
 from bbops.compiler.testing.mocks import Mocks
-from bbops.compiler.testing.outcome import Answer, Outcome, Wrong
 from bbops.compiler.testing.payloads import typed_event, typed_rows
+from bbops.compiler.testing.report import Answer, Outcome, Wrong
 from bbops.compiler.testing.requests import ask_endpoint, ask_function
 from bbops.compiler.testing.rows import WrongRow
 from bbops.compiler.testing.tracing import Tracer
-from bbops.compiler.testing.values import compute
-from bbops.compiler.testing.working import Working, read_tables
+from bbops.compiler.testing.values import compute, differences, plain, shown
+from bbops.compiler.testing.working import Working, ask_work, coming_events, event_of, read_tables
 from bbops.database.open import work_dialect
 from bbops.language.project import Project, Resource
 from bbops.language.resources.test import Case, Test

@@ -15,7 +15,7 @@ from time import perf_counter
 from types import FrameType
 from typing import Any
 
-from bbops.compiler.testing.comparing import plain, shown
+from bbops.compiler.testing.values import plain, shown
 from bbops.language.project import Project
 from bbops.language.steps._base import Step, step_kinds
 from bbops.runtime.flow.masking import MASK, is_secret

@@ -4,24 +4,36 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from bbops.base.host import Host
+from bbops.compiler.testing.client import Client
 from bbops.compiler.testing.cut import Crash, CutDatabase
 from bbops.compiler.testing.host import StillClock
-from bbops.compiler.testing.later import GIVEN, Coming
+from bbops.compiler.testing.report import Answer
+from bbops.compiler.testing.requests import read
+from bbops.compiler.testing.values import compute, plain
+from bbops.language.project import Resource
+from bbops.language.resources.test import LaterEvent
+from bbops.language.resources.trigger import Trigger
 from bbops.runtime.agents.control import AgentControl
+from bbops.runtime.http.in_flight import ActiveRequest
 from bbops.runtime.linking.work import Work
+from bbops.runtime.values.units import seconds
 from bbops.runtime.work.events import EventOutbox
 from bbops.runtime.work.run_record import RunRecord
 from bbops.runtime.work.sent_webhooks import FAN_OUT, WEBHOOKS
 from bbops.runtime.work.sql_engine import SqlEngine
 from bbops.runtime.work.statements import WorkDialect, emit, enqueue
 from bbops.runtime.work.values import NewJob, ProjectEvent, is_reserved
+from bbops.runtime.work.webhooks import webhook_event
 from bbops.runtime.work.worker import Attempt, WorkPlan, run_attempt
+
+GIVEN: Final = "given by the case"
+"""The key of events that no function has emitted."""
 
 MOST_ATTEMPTS: Final = 1_000
 """Of jobs of one case."""
@@ -31,14 +43,17 @@ _EVENTS: Final = (
     " UNION ALL SELECT 1, id, name, key FROM _bbops_outbox WHERE job IS NULL) AS e"
     f" WHERE key <> '{GIVEN}' ORDER BY part, at"
 )
+
 _JOBS: Final = (
     "SELECT work, payload FROM (SELECT 0 AS part, id, work, payload FROM _bbops_jobs UNION ALL"
     " SELECT 0, id, work, payload FROM _bbops_job_log UNION ALL"
     " SELECT 1, id, job, payload FROM _bbops_outbox WHERE job IS NOT NULL) AS j ORDER BY part, id"
 )
+
 _LEFT: Final = (
     "SELECT work, state, error FROM _bbops_jobs WHERE state IN ('dead', 'held') ORDER BY id"
 )
+
 _HASHES: Final = re.compile(r"\$2[aby]\$\d\d\$[./A-Za-z0-9]{53}")
 
 
@@ -231,3 +246,57 @@ async def read_tables(database: CutDatabase, tables: Mapping[str, Any]) -> dict[
         )
         for name in sorted(tables)
     }
+
+
+def event_of(trigger: Resource[Trigger], given: Mapping[str, Any]) -> tuple[str, str]:
+    """Return the name and the payload of the event that a case gives a trigger."""
+    names = trigger.model.event or [webhook_event(trigger.name)]
+    return given.get("name") or names[0], json.dumps(plain(given.get("payload")))
+
+
+async def ask_work(client: Client, working: Working, work: str, *, follows: bool) -> Answer:
+    """Run a trigger or a task, and return how its job ended: 204, or as its failure says."""
+    if work.startswith("tasks/"):
+        await working.begin(work)
+    await working.work_off(work, follows=follows)
+    last = next((one for one in reversed(working.attempts) if one.job.work == work), None)
+    if last is None or last.error is None:
+        return Answer(204, {}, None)
+    return answer_of_failure(client, last.error, work)
+
+
+def answer_of_failure(client: Client, error: Exception, work: str) -> Answer:
+    """Return the answer of a request that failed as a job has failed."""
+    scope: dict[str, Any] = {
+        "method": "RUN", "path": work, "headers": [], "bbops": ActiveRequest(),
+    }  # fmt: skip
+    status, body, headers = client.release.answering.failure(error, scope)
+    found = {name.decode(): value.decode("latin-1") for name, value in headers}
+    return Answer(status, found, read(body, found))
+
+
+@dataclass(frozen=True, slots=True)
+class Coming:
+    """An event, and when it happens in milliseconds since 1970."""
+
+    at: int
+    name: str
+    payload: str
+
+
+def coming_events(events: Iterable[LaterEvent], host: Host) -> list[Coming]:
+    """Return the events of a case that begins now, in the order in which they happen.
+
+    Raises:
+        Failure: a payload cannot be computed.
+    """
+    return sorted(_coming(events, host), key=lambda one: one.at)
+
+
+def _coming(events: Iterable[LaterEvent], host: Host) -> Iterator[Coming]:
+    began: datetime = host.clock.now()
+    for one in events:
+        after = seconds(one.after) if one.after else 0.0
+        payload = None if one.payload is None else plain(compute(one.payload, host))
+        at = round(1000 * (began.timestamp() + after))
+        yield Coming(at, one.event, json.dumps(payload))

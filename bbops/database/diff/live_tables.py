@@ -9,9 +9,8 @@ from bbops.database.diff.adopt import Rest
 from bbops.database.diff.renames import Renames
 from bbops.database.diff.row_mapping import Carry
 from bbops.database.schema import shape
-from bbops.database.schema.conversions import Conversions
+from bbops.database.schema.conversions import Conversions, Stored
 from bbops.database.schema.ddl import Ddl
-from bbops.database.schema.literals import Stored
 from bbops.database.schema.row_events import ByTable
 from bbops.database.schema.shape import Difference
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bbops.database.diff.row_mapping import Carry
 from bbops.database.schema import shape
-from bbops.database.schema.literals import Stored, literal
+from bbops.database.schema.conversions import Stored, literal
 from bbops.language.resources.table import Table
 
 _NAMED = 3

@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 
 from bbops.database.diff.renames import Renames
 from bbops.database.schema import shape
-from bbops.database.schema.conversions import guess_type
+from bbops.database.schema.conversions import Stored, encode, guess_type, literal, stamp
 from bbops.database.schema.ddl import Ddl
-from bbops.database.schema.literals import Stored, encode, literal, stamp
 from bbops.language.resources.table import Column, Table
 
 Convert = Callable[[str, str, str], str]

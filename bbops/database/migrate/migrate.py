@@ -16,9 +16,9 @@ from bbops.database.diff.live_tables import LiveTables
 from bbops.database.diff.preflight import Preflight
 from bbops.database.diff.renames import Renames, Types, find_renames, with_kinds, with_renames
 from bbops.database.diff.row_mapping import Carrier
+from bbops.database.migrate.copying import seed
 from bbops.database.migrate.listening import silently
 from bbops.database.migrate.opened import Opened, read_tables, write_tables
-from bbops.database.migrate.seed import seed
 from bbops.database.schema.checks import texts_of, write_checks
 from bbops.database.schema.conversions import guess_type
 from bbops.database.schema.ddl import Ddl

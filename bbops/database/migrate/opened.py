@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 from bbops.base.errors import DatabaseError
 from bbops.database.diff.changes import Change
 from bbops.database.diff.live_tables import LiveTables
-from bbops.database.files.keep import keep_copy
+from bbops.database.files.backup import keep_copy
 from bbops.database.schema import shape
 from bbops.database.schema.place import Place
 from bbops.database.schema.shape import Difference

@@ -16,7 +16,7 @@ from bbops.base.model import Model
 from bbops.database.diff.changes import Change
 from bbops.database.diff.renames import Renames, find_renames
 from bbops.database.schema.checks import texts_of
-from bbops.database.schema.literals import stamp
+from bbops.database.schema.conversions import stamp
 from bbops.language.expressions.syntax import parse
 from bbops.language.expressions.values import Bare, Expression
 from bbops.language.resources.table import Column, Index, Table

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any, Final
 
 from bbops.base.errors import MigrationRefused
 from bbops.database.diff.changes import Change, When
@@ -133,3 +135,33 @@ def _refuse_other_types(live: Tables, wanted: Tables, hidden: Collection[Name]) 
                     f" and declared as {now.type}",
                     hint="'bbops db narrow' deletes what is hidden for good",
                 )
+
+
+NO_TABLES: Final[Mapping[str, str]] = MappingProxyType({})
+_WHEN = {
+    "": "before the swap", "before": "before the swap", "at": "at the swap",
+    "after": "after the swap", "hidden": "hidden after the swap",
+}  # fmt: skip
+
+
+def as_json(migration: Migration, triggers: Mapping[str, str] = NO_TABLES) -> dict[str, Any]:
+    """Return a migration in the form of `bbops db plan --json`.
+
+    Args:
+        migration: the planned migration.
+        triggers: tables on which no SQL trigger can be created, with the statement that allows it.
+    """
+    refused = {"triggers": dict(triggers)} if triggers else {}
+    return refused | {
+        "hash": migration.hash if migration.changes else None,
+        "waits": migration.is_waiting,
+        "changes": [_change_as_json(change) for change in migration.changes],
+    }
+
+
+def _change_as_json(change: Change) -> dict[str, Any]:
+    return {
+        "kind": change.kind, "table": change.table, "what": change.what, "risk": change.risk,
+        "why": change.why, "rows": change.rows.count, "keys": change.rows.keys,
+        "when": _WHEN[change.phase], "cure": change.cure,
+    }  # fmt: skip

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal, TypeAlias
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, Final, Literal, TypeAlias
 
 import asyncpg
 
 from bbops.base.errors import DatabaseError
-from bbops.database.postgres.codecs import use_codecs
-from bbops.database.postgres.ending import END_WITH_CLIENT
 from bbops.database.schema.place import PostgresPlace
 
 Connection: TypeAlias = asyncpg.Connection
@@ -74,3 +73,66 @@ def _check_server(connection: Connection, place: PostgresPlace) -> None:
         raise DatabaseError(
             f"cannot open {place}: {message}", hint="make it with CREATE DATABASE … ENCODING 'UTF8'"
         )
+
+
+_FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_FIRST_DAY: Final = _FIRST.toordinal()
+_TICK: Final = timedelta(microseconds=1)
+
+
+async def use_codecs(connection: asyncpg.Connection) -> None:
+    """Teach a new connection all of them; asks the server for the number of each type."""
+    for name, format_, encoder, decoder in (
+        ("uuid", "binary", _uuid_bytes, _uuid_text),
+        ("time", "text", str, _time_text),
+        ("date", "tuple", _days, _date),
+        ("timestamptz", "tuple", _ticks, _moment),
+    ):
+        await connection.set_type_codec(
+            name, schema="pg_catalog", format=format_, encoder=encoder, decoder=decoder
+        )
+
+
+def _uuid_bytes(value: str) -> bytes:
+    return bytes.fromhex(value.replace("-", ""))
+
+
+def _uuid_text(value: bytes) -> str:
+    found = value.hex()
+    return f"{found[:8]}-{found[8:12]}-{found[12:16]}-{found[16:20]}-{found[20:]}"
+
+
+def _time_text(value: str) -> str:
+    return time.fromisoformat(value).isoformat()
+
+
+def _days(value: date) -> tuple[int]:
+    return (value.toordinal() - _FIRST_DAY,)
+
+
+def _date(value: tuple[Any]) -> date:
+    return date.fromordinal(value[0] + _FIRST_DAY)
+
+
+def _ticks(value: datetime) -> tuple[int]:
+    return ((value - _FIRST) // _TICK,)
+
+
+def _moment(value: tuple[Any]) -> datetime:
+    return _FIRST + timedelta(microseconds=value[0])
+
+
+CHECK_SECONDS: Final = 1
+"""The interval at which a busy backend checks its client."""
+
+END_WITH_CLIENT: Final = f"""
+SELECT set_config(name, value, false) FROM (VALUES
+  ('client_connection_check_interval', '{CHECK_SECONDS}s'),
+  ('tcp_keepalives_idle', '30'), ('tcp_keepalives_interval', '10'), ('tcp_keepalives_count', '3')
+) AS setting (name, value)
+WHERE name LIKE 'tcp%' OR version() LIKE '%linux%'
+"""
+"""Run once on each connection. The keepalives detect a machine that vanished silently.
+
+Source: PostgreSQL, "Connection Settings": the check works where the kernel reports a closed socket.
+"""

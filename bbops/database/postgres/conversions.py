@@ -14,8 +14,7 @@ import psycopg
 
 from bbops.base.errors import DatabaseError
 from bbops.database.postgres.ddl import PostgresDdl, stored_of, text_of
-from bbops.database.schema.conversions import Conversions, convert_or_null, is_kept
-from bbops.database.schema.literals import literal
+from bbops.database.schema.conversions import Conversions, convert_or_null, is_kept, literal
 
 _TABLE: Final = """
 CREATE TEMP TABLE IF NOT EXISTS _bbops_converted (

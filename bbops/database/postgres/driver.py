@@ -12,9 +12,14 @@ import asyncpg
 from bbops.base.errors import DatabaseError
 from bbops.database.postgres.connection import Connection, case_collation, connect
 from bbops.database.postgres.pool import Pool
-from bbops.database.postgres.running import SOON, bounded_maps, run, run_in_time
 from bbops.database.postgres.text import Text, translate
-from bbops.database.postgres.transaction import PostgresTransaction
+from bbops.database.postgres.transaction import (
+    SOON,
+    PostgresTransaction,
+    bounded_maps,
+    run,
+    run_in_time,
+)
 from bbops.database.postgres.violations import (
     COLUMNS,
     ERRORS,

@@ -14,8 +14,8 @@ from bbops.base.errors import DatabaseError, MigrationRefused
 from bbops.database.diff.changes import Change
 from bbops.database.diff.live_tables import LiveTables
 from bbops.database.postgres.alter import PASSING
+from bbops.database.postgres.connection import END_WITH_CLIENT
 from bbops.database.postgres.ddl import create_index, note_where
-from bbops.database.postgres.ending import END_WITH_CLIENT
 from bbops.database.postgres.tables import PostgresTables
 from bbops.database.postgres.validate import clean, forbid_null, validate
 from bbops.database.schema import shape

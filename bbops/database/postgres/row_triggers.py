@@ -13,7 +13,7 @@ from typing import Any, Final
 import psycopg
 
 from bbops.database.schema import shape
-from bbops.database.schema.literals import literal
+from bbops.database.schema.conversions import literal
 from bbops.database.schema.place import fit_name
 from bbops.database.schema.row_events import ByTable, Condition, RowEvents, refuse
 from bbops.runtime.work.rows import Operation, row_event

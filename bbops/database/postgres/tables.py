@@ -18,15 +18,12 @@ from bbops.database.diff.renames import Renames, with_renames
 from bbops.database.diff.row_mapping import Carry
 from bbops.database.postgres.alter import PostgresAlteration, references
 from bbops.database.postgres.conversions import PostgresConversions, make_conversions
-from bbops.database.postgres.ddl import PostgresDdl, note_where
-from bbops.database.postgres.own import make_own_tables
+from bbops.database.postgres.ddl import PostgresDdl, make_own_tables, note_where
 from bbops.database.postgres.publications import NEWEST as PUBLICATIONS
-from bbops.database.postgres.reading import read_shape
-from bbops.database.postgres.rest import read_rest
+from bbops.database.postgres.reading import read_rest, read_shape
 from bbops.database.postgres.row_triggers import QUIET, find_refused_triggers, make_row_triggers
 from bbops.database.schema import shape
-from bbops.database.schema.conversions import Conversions
-from bbops.database.schema.literals import Stored, stored_datetime
+from bbops.database.schema.conversions import Conversions, Stored, stored_datetime
 from bbops.database.schema.own import NEWEST
 from bbops.database.schema.row_events import ByTable
 from bbops.database.schema.shape import Difference

@@ -14,7 +14,41 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.database.schema.literals import Stored, encode
+from bbops.runtime.data.rows import ENCODERS, stored_datetime
+from bbops.runtime.values.failures import FlowError
+
+Stored = str | int | float | bytes | None
+
+
+def encode(column_type: str, value: Any) -> Stored:
+    """Return `value` in the stored form of that type; null stays null.
+
+    Raises:
+        ValueError: it is not a value of that type. The message has the type, not the value.
+    """
+    try:
+        stored: Stored = ENCODERS[column_type](value, "")
+    except FlowError:
+        raise ValueError(f"expected a value of type {column_type}") from None
+    return stored
+
+
+def literal(stored: Stored) -> str:
+    """Return an SQL literal for a stored value."""
+    if stored is None:
+        return "NULL"
+    if isinstance(stored, str):
+        return "'" + stored.replace("'", "''") + "'"
+    return f"X'{stored.hex()}'" if isinstance(stored, bytes) else repr(stored)
+
+
+def stamp(column_type: str, now: str) -> str:
+    """Return a stored datetime in the form of a `created` or `updated` column of that type."""
+    return now[:10] if column_type == "date" else now
+
+
+__all__ = ["Stored", "encode", "literal", "stamp", "stored_datetime"]
+
 
 _BY_STORAGE: Final = {
     "INTEGER": "integer", "REAL": "number", "BLOB": "binary",
@@ -25,8 +59,11 @@ _BY_STORAGE: Final = {
     "time without time zone": "time",
 }  # fmt: skip
 """SQLite's types in capitals, PostgreSQL's without their lengths."""
+
 _TEXTS: Final = frozenset({"string", "text"})
+
 _SAME_STORAGE: Final = _TEXTS, {"integer", "bigint"}
+
 _ANY_TEXT: Final = {"uuid", "date", "time", "datetime", "decimal", "json"}
 
 
@@ -158,6 +195,7 @@ _READERS: Final[dict[str, Callable[[str], Stored]]] = {
     "json": _read_json,
     "binary": _refuse_binary,
 }
+
 _BETWEEN: Final[dict[tuple[str, str], Callable[[Any], Stored]]] = {
     ("boolean", "integer"): int,
     ("boolean", "bigint"): int,

@@ -11,7 +11,7 @@ from typing import Any, Final
 from bbops.base.errors import MigrationRefused
 from bbops.database.schema import shape
 from bbops.database.schema.checks import write_checks, write_where
-from bbops.database.schema.literals import Stored, encode, literal
+from bbops.database.schema.conversions import Stored, encode, literal
 from bbops.language.resources.table import Column, Table
 from bbops.language.sql.dialect import Dialect
 

@@ -76,7 +76,7 @@ class Column:
     Attributes:
         type: the type in the database's words.
         kind: the declared type; empty if it is not recorded.
-        default: the default in the form of `bbops.database.schema.literals.literal`.
+        default: the default in the form of `bbops.database.schema.conversions.literal`.
         default_sql: the default in the database's words; only for declared columns.
         is_stamped: its default is ignored: a column that joined a table with rows keeps the time of
                 its migration.

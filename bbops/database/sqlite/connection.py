@@ -10,12 +10,9 @@ from typing import Any, Literal
 
 from bbops.base.disk import make_private
 from bbops.base.errors import DatabaseError
-from bbops.database.schema.literals import Stored
-from bbops.database.sqlite.decimals import add_decimals
-from bbops.database.sqlite.limits import set_limits
-from bbops.database.sqlite.moments import add_moments
-from bbops.database.sqlite.quota import set_quota
-from bbops.database.sqlite.text_functions import find_text, replace_text
+from bbops.database.schema.conversions import Stored
+from bbops.database.sqlite.functions import add_decimals, add_moments, find_text, replace_text
+from bbops.database.sqlite.limits import set_limits, set_quota
 from bbops.runtime.data.rows import ENCODERS, check_json
 from bbops.runtime.values.failures import BadValue
 

@@ -9,13 +9,14 @@ from typing import Final
 from bbops.database.schema import shape
 from bbops.database.schema.conversions import (
     Conversions,
+    Stored,
     convert,
     convert_or_null,
     is_kept,
+    literal,
     reads_as,
 )
 from bbops.database.schema.ddl import Ddl
-from bbops.database.schema.literals import Stored, literal
 from bbops.language.sql.sqlite import SQLITE_CHECK
 
 _STORAGE: Final = {

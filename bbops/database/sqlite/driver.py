@@ -17,12 +17,10 @@ from typing import Final, Literal
 from bbops.base.errors import DatabaseError
 from bbops.database.sqlite.connection import connect
 from bbops.database.sqlite.gate import Gate
-from bbops.database.sqlite.limits import INLINE_SECONDS, OPERATIONS_PER_LOOK, Deadline
+from bbops.database.sqlite.limits import INLINE_SECONDS, OPERATIONS_PER_LOOK, Deadline, Overruns
 from bbops.database.sqlite.off_loop import OffLoop, reading_failure
-from bbops.database.sqlite.overruns import Overruns
 from bbops.database.sqlite.results import Maps, Rows, bounded_rows, maps, take_rows
 from bbops.database.sqlite.transaction import SqliteTransaction, Transactions
-from bbops.database.sqlite.turn import Turn
 from bbops.database.sqlite.violations import (
     ERRORS,
     compile_error,
@@ -31,7 +29,7 @@ from bbops.database.sqlite.violations import (
     is_passing,
     is_undecodable,
 )
-from bbops.database.sqlite.writer import Statements, Writer, run_alone
+from bbops.database.sqlite.writer import Statements, Turn, Writer, run_alone
 from bbops.runtime.data.rows import MOST_ROWS
 from bbops.runtime.values.failures import FlowError
 

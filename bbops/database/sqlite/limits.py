@@ -90,3 +90,44 @@ class Deadline:
         if not self.until:
             self.until = now + self.seconds
         return now > self.until
+
+
+_RUNS: Final = 8
+"""The number of runs in a thread before the loop is tried again: rows and parameters change."""
+
+_MOST: Final = 1_024
+
+
+class Overruns(dict[tuple[str, ...], int]):
+    """Lists of statements, and the number of their next runs that begin in a thread.
+
+    Empty, and so false, as long as all statements are fast.
+    """
+
+    def note(self, *texts: str) -> None:
+        """Record statements that were too slow on the loop."""
+        if len(self) >= _MOST:
+            self.clear()
+        self[texts] = _RUNS
+
+    def take(self, *texts: str) -> bool:
+        """Return whether these statements begin in a thread, and count the run."""
+        left = self.pop(texts, 0)
+        if left > 1:
+            self[texts] = left - 1
+        return left > 0
+
+
+_most: list[int] = []
+
+
+def limit_size(size_bytes: int) -> None:
+    """Let no file that this process writes from now on grow beyond that; once, for good."""
+    _most[:] = [size_bytes]
+
+
+def set_quota(connection: sqlite3.Connection) -> None:
+    """Bound the file of a connection that writes, where this process has a bound."""
+    if _most:
+        (page_bytes,) = connection.execute("PRAGMA page_size").fetchone()
+        connection.execute(f"PRAGMA max_page_count = {_most[0] // page_bytes}").close()

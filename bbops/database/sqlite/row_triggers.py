@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from bbops.database.schema import shape
-from bbops.database.schema.literals import literal
+from bbops.database.schema.conversions import literal
 from bbops.database.schema.row_events import ByTable, Condition, RowEvents
 from bbops.runtime.work.rows import Operation, row_event
 

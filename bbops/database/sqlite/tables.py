@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from time import monotonic
 from typing import Final
 
@@ -15,14 +15,12 @@ from bbops.database.diff.live_tables import LiveTables
 from bbops.database.diff.renames import Renames
 from bbops.database.diff.row_mapping import Carry
 from bbops.database.schema import shape
-from bbops.database.schema.conversions import Conversions
-from bbops.database.schema.literals import Stored
+from bbops.database.schema.conversions import Conversions, Stored
 from bbops.database.schema.own import NEWEST, make_own_tables
 from bbops.database.schema.row_events import ByTable
 from bbops.database.schema.shape import Difference
 from bbops.database.sqlite.alter import SqliteAlteration
 from bbops.database.sqlite.ddl import SqliteConversions, SqliteDdl, add_conversions
-from bbops.database.sqlite.rest import read_rest
 from bbops.database.sqlite.row_triggers import drop_row_triggers, make_row_triggers
 from bbops.database.sqlite.violations import failure_of
 from bbops.language.sql.sqlite import SQLITE
@@ -218,3 +216,69 @@ def _read_rules(sql: str) -> dict[str, list[shape.Rule]]:
         column = rule[4] if rule[1].startswith("ck_") else ""
         found.setdefault(column, []).append(shape.Rule(rule[2], rule[1]))
     return found
+
+
+_OWNED: Final = "substr(m.tbl_name, 1, 1) != '_' AND m.name NOT LIKE 'sqlite_%'"
+_UNIQUES: Final = (
+    "SELECT m.name, l.name, i.name FROM sqlite_master AS m, pragma_index_list(m.name) AS l,"
+    f" pragma_index_info(l.name) AS i WHERE m.type = 'table' AND {_OWNED} AND l.origin = 'u'"
+    " ORDER BY m.name, l.name, i.seqno"
+)
+_ODD_INDEXES: Final = (
+    "SELECT DISTINCT m.name, l.name, (SELECT sql FROM sqlite_master WHERE name = l.name)"
+    " FROM sqlite_master AS m, pragma_index_list(m.name) AS l"
+    f" LEFT JOIN pragma_index_info(l.name) AS i WHERE m.type = 'table' AND {_OWNED}"
+    " AND l.origin = 'c' AND (l.partial OR i.name IS NULL)"
+)
+_OTHERS: Final = (
+    f"SELECT type, name FROM sqlite_master AS m WHERE type IN ('view', 'trigger') AND {_OWNED}"
+    " AND substr(m.name, 1, 7) != '_bbops_'"
+)
+_OUR_KEY: Final = re.compile(
+    re.escape(SQLITE.unique_key("NAME", "decimal")).replace("NAME", '[^"]*')
+).search
+_SOURCES: Final = (
+    f"SELECT m.name, m.sql FROM sqlite_master AS m WHERE m.type = 'table' AND {_OWNED}"
+)
+_MANY: Final = "SELECT id FROM pragma_foreign_key_list(?) GROUP BY id HAVING count(*) > 1"
+_GENERATED: Final = "SELECT name FROM pragma_table_xinfo(?) WHERE hidden IN (2, 3)"
+_CHECK: Final = re.compile(r"\bCHECK\s*\(", re.IGNORECASE)
+_OUR_CHECK: Final = re.compile(r'CONSTRAINT "?c[kt]_\w+_[0-9a-f]{8}"? CHECK \(')
+
+
+def read_rest(live: sqlite3.Connection) -> Rest:
+    """Return these parts; only the catalog is read."""
+    uniques: dict[str, dict[str, list[str]]] = {}
+    for table, index, column in live.execute(_UNIQUES):
+        uniques.setdefault(table, {}).setdefault(index, []).append(column)
+    found = {table: [tuple(columns) for columns in of.values()] for table, of in uniques.items()}
+    return Rest(found, checks=frozenset(_with_checks(live)), remarks=tuple(_remarks(live)))
+
+
+def _with_checks(live: sqlite3.Connection) -> Iterator[str]:
+    for table, sql in live.execute(_SOURCES).fetchall():
+        bare = _TEXT.sub("''", sql or "")
+        if len(_CHECK.findall(bare)) > len(_OUR_CHECK.findall(bare)):
+            yield table
+
+
+def _remarks(live: sqlite3.Connection) -> Iterator[str]:
+    for kind, name in live.execute(_OTHERS).fetchall():
+        yield f"{kind} '{name}' stays as it is, and is not in the project"
+    for table, index, sql in live.execute(_ODD_INDEXES).fetchall():
+        if _OUR_KEY(sql or ""):
+            continue  # the index of a decimal that is unique by its value
+        odd = "it is partial, or on an expression"
+        yield f"index '{index}' of '{table}' is left out: {odd}"
+    for table, sql in live.execute(_SOURCES).fetchall():
+        yield from _remarks_on(live, table, _TEXT.sub("''", sql or ""))
+
+
+def _remarks_on(live: sqlite3.Connection, table: str, sql: str) -> Iterator[str]:
+    if sql.upper().startswith("CREATE VIRTUAL"):
+        yield f"table '{table}' is virtual: it stays as it is, and is not in the project"
+        return
+    if live.execute(_MANY, (table,)).fetchone():
+        yield f"a reference of table '{table}' over several columns is left out"
+    for (column,) in live.execute(_GENERATED, (table,)).fetchall():
+        yield f"column '{table}.{column}' is computed: it is left out"

@@ -13,12 +13,12 @@ from typing import Final, Literal, Self, TypeVar
 
 from bbops.database.sqlite.author_sql import complaint, restrict
 from bbops.database.sqlite.connection import connect
+from bbops.database.sqlite.functions import bound_functions
 from bbops.database.sqlite.gate import Gate
 from bbops.database.sqlite.limits import LONGEST_VALUE_BYTES, OWN_VALUE_BYTES
+from bbops.database.sqlite.off_loop import Watch
 from bbops.database.sqlite.results import Maps, Rows, maps, take_rows
-from bbops.database.sqlite.text_functions import bound_functions
 from bbops.database.sqlite.violations import ERRORS, failure_of
-from bbops.database.sqlite.watch import Watch
 from bbops.database.sqlite.writer import Clock, Statements, run_in_savepoint, savepoint
 from bbops.runtime.values.failures import FlowError
 

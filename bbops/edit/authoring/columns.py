@@ -8,11 +8,10 @@ from typing import Any
 
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import BbopsError
-from bbops.edit.authoring.changing import Change
+from bbops.edit.authoring.changing import Change, set_key, unset_key
 from bbops.edit.authoring.moving import missing
 from bbops.edit.authoring.naming import Name, parse_name
 from bbops.edit.authoring.references import Reference, find_references
-from bbops.edit.authoring.setting import set_key, unset_key
 from bbops.source.yaml.document import Document
 from bbops.source.yaml.edit import Edit, replace_scalar
 from bbops.source.yaml.nodes import Map, Mark, Seq

@@ -18,7 +18,7 @@ from bbops.edit.authoring.moving import missing
 from bbops.edit.authoring.naming import Name
 from bbops.language.project import Project
 from bbops.source.yaml.edit import CannotEdit, set_value
-from bbops.source.yaml.quotes import may_be_plain, quoted
+from bbops.source.yaml.layout import may_be_plain, quoted
 
 MAX_LENGTH: Final = 200
 """Characters of a description."""

@@ -5,11 +5,9 @@ from __future__ import annotations
 from bbops.base.errors import BbopsError
 from bbops.base.model import plain
 from bbops.compiler.check import validate
-from bbops.edit.authoring.changing import Change, ChangedTree
-from bbops.edit.authoring.formatting import format_file
+from bbops.edit.authoring.changing import Change, ChangedTree, set_key, unset_key
+from bbops.edit.authoring.formatting import format_file, write_file
 from bbops.edit.authoring.naming import Name
-from bbops.edit.authoring.setting import set_key, unset_key
-from bbops.edit.authoring.writing import write_file
 from bbops.language.loading.crud import Part, parts_of
 from bbops.language.project import Resource
 from bbops.language.resources._crud import OF_FUNCTION, Crud

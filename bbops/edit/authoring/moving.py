@@ -7,10 +7,9 @@ from collections.abc import Mapping
 
 from bbops.base.diagnostics import Place, suggest
 from bbops.base.errors import BbopsError
-from bbops.edit.authoring.changing import Change
+from bbops.edit.authoring.changing import Change, set_key
 from bbops.edit.authoring.naming import Name
 from bbops.edit.authoring.references import Reference
-from bbops.edit.authoring.setting import set_key
 from bbops.language.addons._base import kind as addon_kind
 from bbops.source.yaml.document import load as load_document
 from bbops.source.yaml.edit import Edit, replace_scalar, splice

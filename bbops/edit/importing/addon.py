@@ -11,15 +11,12 @@ from bbops.base.errors import BbopsError
 from bbops.base.model import plain
 from bbops.base.names import INLINE
 from bbops.base.registry import file_name as snake
-from bbops.edit.authoring.changing import Change
-from bbops.edit.authoring.formatting import format_file
+from bbops.edit.authoring.changing import Change, set_key
+from bbops.edit.authoring.formatting import digest_of, format_file, write_file
 from bbops.edit.authoring.naming import Name
-from bbops.edit.authoring.setting import set_key
-from bbops.edit.authoring.writing import digest_of, write_file
 from bbops.edit.importing.comparing import Change as StepChange
 from bbops.edit.importing.comparing import compare
-from bbops.edit.importing.document import Refused
-from bbops.edit.importing.openapi import settings_of
+from bbops.edit.importing.document import Refused, settings_of
 from bbops.language.addons._base import kind as addon_kind
 
 MOST_STEPS: Final = 100

@@ -12,9 +12,8 @@ from pydantic import ValidationError
 
 from bbops.base.model import plain
 from bbops.base.names import env_name
-from bbops.edit.authoring.changing import Change
+from bbops.edit.authoring.changing import Change, set_key
 from bbops.edit.authoring.naming import Name
-from bbops.edit.authoring.setting import set_key
 from bbops.edit.importing.addon import (
     MOST_STEPS,
     Imported,

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 from bbops.base.diagnostics import suggest
 from bbops.edit.importing.addon import Source
-from bbops.edit.importing.document import Document, Refused, one_line
-from bbops.edit.importing.openapi import find_auth, find_server
+from bbops.edit.importing.document import (
+    MOST_BYTES,
+    Document,
+    Refused,
+    find_auth,
+    find_server,
+    one_line,
+)
 from bbops.edit.importing.operations import MOST_TITLE, make_step
 from bbops.edit.importing.schemas import NAME, Reader, bounded
 from bbops.runtime.vendors._mcp import digest_of
@@ -106,3 +113,17 @@ def _parameters(schema: Any, name: str) -> dict[str, Any]:
     fields = bounded({"type": "object", "fields": found}) if found else {}
     shape: dict[str, Any] = fields["fields"] if isinstance(fields, dict) and fields else {}
     return shape
+
+
+def read_document_file(path: Path) -> bytes:
+    """Return the bytes of a file; one byte more than a document may have tells that it is larger.
+
+    Raises:
+        Refused: it cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES + 1)
+    except OSError as error:
+        reason = (error.strerror or "it failed").lower()
+        raise Refused(f"cannot read '{path}': {reason}") from None

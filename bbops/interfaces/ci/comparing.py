@@ -13,9 +13,8 @@ from typing import Final
 
 from bbops.base.errors import BbopsError, GitError
 from bbops.interfaces.ci.run import CiRun
-from bbops.source.git.base import find_around, find_base
-from bbops.source.git.store import Store
-from bbops.source.git.tree import GitTree
+from bbops.source.git.comparing import find_around, find_base
+from bbops.source.git.store import GitTree, Store
 from bbops.source.git.writing import merge_trees
 from bbops.source.tree import FolderTree, Tree
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import msgspec
 
-from bbops.base.json_agents import AgentCall, AgentRun, AgentRunStory, AgentStep, AgentUsage
+from bbops.base.json_work import AgentCall, AgentRun, AgentRunStory, AgentStep, AgentUsage
 from bbops.base.moments import shown_time
 from bbops.base.render import one_line, plural, printable
 

@@ -26,7 +26,7 @@ def read_job(*, base: str = "", commit: str = "") -> CiRun:
 
 def find_under(folder: Path) -> str:
     """Return a folder relative to the root of its repository; empty for the root."""
-    from bbops.source.git.base import find_around  # noqa: PLC0415 - after --help
+    from bbops.source.git.comparing import find_around  # noqa: PLC0415 - after --help
 
     around = find_around(folder)
     return around[1] if around else ""

@@ -29,7 +29,7 @@ from bbops.interfaces.cli._server import of_project, of_server
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bbops.base.json_diagnostics import JsonDiagnostic
+    from bbops.base.diagnostics import JsonDiagnostic
     from bbops.interfaces.ci.run import CiRun
     from bbops.interfaces.ci.session import JobSession
 

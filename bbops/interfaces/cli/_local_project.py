@@ -49,9 +49,9 @@ def read_own_versions(local: LocalProject, project: str = "") -> tuple[Version, 
     Raises:
         GitError: several projects match, or the repository cannot be read.
     """
+    from bbops.source.git.numbered_tags import read_versions  # noqa: PLC0415
     from bbops.source.git.place import read_head  # noqa: PLC0415 - after --help
     from bbops.source.git.series import choose_versions  # noqa: PLC0415
-    from bbops.source.git.versions import read_versions  # noqa: PLC0415
 
     place = local.store.place
     return choose_versions(
@@ -73,7 +73,7 @@ def find_local_project(
     Raises:
         GitError: there is no repository.
     """
-    from bbops.source.git.base import find_around  # noqa: PLC0415 - after --help
+    from bbops.source.git.comparing import find_around  # noqa: PLC0415 - after --help
     from bbops.source.git.store import Store  # noqa: PLC0415
 
     repository = find_around(folder)

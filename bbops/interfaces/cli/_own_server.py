@@ -74,7 +74,7 @@ def _list_projects(url: str) -> list[ProjectLine] | None:
 
 
 def _is_served(folder: Path, url: str, lines: Iterable[ProjectLine]) -> bool:
-    from bbops.source.git.base import find_around  # noqa: PLC0415 - GitPython
+    from bbops.source.git.comparing import find_around  # noqa: PLC0415 - GitPython
     from bbops.source.git.revisions import commit_of  # noqa: PLC0415
     from bbops.source.git.store import Store  # noqa: PLC0415
 

@@ -13,7 +13,7 @@ import click
 from bbops.base.console import say
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import BbopsError, ProjectError
-from bbops.base.json_addons import TestedAddon
+from bbops.base.json_work import TestedAddon
 from bbops.base.render import one_line, printable
 from bbops.interfaces.cli._change import apply_change, as_json_option, open_change, path_option
 from bbops.interfaces.cli._command_group import CommandGroup
@@ -149,7 +149,7 @@ def _copy(change: Change, source: str, name: str, signers: Path | None, *, force
     from bbops.edit.importing.copying import copy_addon, read_addon  # noqa: PLC0415 - cheap answers
     from bbops.source.git.address import Address  # noqa: PLC0415
     from bbops.source.git.single import fetched, find_signer  # noqa: PLC0415
-    from bbops.source.git.tree import GitTree  # noqa: PLC0415
+    from bbops.source.git.store import GitTree  # noqa: PLC0415
 
     head, _, path = source.partition("#")
     url, sign, commit = head.rpartition("@")
@@ -210,7 +210,7 @@ def read_source(source: str, server: str, headers: Mapping[str, str]) -> Source:
         from bbops.interfaces.client.external import fetch  # noqa: PLC0415 - httpx
 
         return read_openapi(fetch(source, headers), _without_keys(source), server)
-    from bbops.edit.importing.files import read_document_file  # noqa: PLC0415
+    from bbops.edit.importing.sources import read_document_file  # noqa: PLC0415
 
     return read_openapi(read_document_file(Path(source)), Path(source).name, server)
 
@@ -253,7 +253,7 @@ def print_import(imported: Imported) -> None:
 def enable(name: str, folder: Path, *, as_json: bool) -> None:
     """Enable an addon; if it is only in the catalog, also create its file."""
     change = open_change(folder)
-    from bbops.edit.importing.switching import switch_on  # noqa: PLC0415 - after cheap answers
+    from bbops.edit.importing.listing import switch_on  # noqa: PLC0415 - after cheap answers
     from bbops.language.addons._base import kind as addon_kind  # noqa: PLC0415 - see above
 
     variables = switch_on(change, name)
@@ -278,7 +278,7 @@ def enable(name: str, folder: Path, *, as_json: bool) -> None:
 def disable(name: str, folder: Path, *, as_json: bool) -> None:
     """Disable an addon. Its configuration stays; its steps fail with 'addon-disabled'."""
     change = open_change(folder)
-    from bbops.edit.importing.switching import switch_off  # noqa: PLC0415 - after cheap answers
+    from bbops.edit.importing.listing import switch_off  # noqa: PLC0415 - after cheap answers
 
     failing = switch_off(change, name)
     if change.files or as_json:
@@ -353,7 +353,7 @@ def _test_on_server(target: ProjectTarget, name: str) -> None:
 
 
 async def _test_addons(project: Project, names: list[str]) -> dict[str, Connection]:
-    from bbops.compiler.testing.connections import try_addon  # noqa: PLC0415
+    from bbops.compiler.testing.environment import try_addon  # noqa: PLC0415
     from bbops.interfaces.client.external import ExternalClient, LocalClock  # noqa: PLC0415 - httpx
 
     client = ExternalClient()

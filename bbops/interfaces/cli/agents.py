@@ -15,7 +15,7 @@ from click.core import ParameterSource
 
 from bbops.base.console import say
 from bbops.base.errors import ProjectError, ServerAway, ServerError
-from bbops.base.json_agents import AgentCall, AgentRun, AgentRunStory, AgentUsage, DecidedCall
+from bbops.base.json_work import AgentCall, AgentRun, AgentRunStory, AgentUsage, DecidedCall
 from bbops.base.render import printable
 from bbops.interfaces.cli._agent_lines import (
     ListedAgent,

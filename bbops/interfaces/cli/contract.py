@@ -54,7 +54,7 @@ def export(folder: Path, form: str, out: IO[str], server: str) -> None:
     if server and (parts is None or parts.scheme not in {"http", "https"}):
         raise BbopsError(f"'{server}' is not a valid URL", hint="write https://api.example.com")
     contract = _describe(folder)
-    from bbops.review.contract.export import FORMATS  # noqa: PLC0415 - as below
+    from bbops.review.contract.files import FORMATS  # noqa: PLC0415 - as below
 
     text = FORMATS[form].render(replace(contract, server=server.rstrip("/")))
     try:

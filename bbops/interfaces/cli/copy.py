@@ -32,9 +32,9 @@ def command(old: str, new: str, folder: Path, pairs: tuple[str, ...], *, as_json
     would have new errors. A copied function is not used yet, which is a warning.
     """
     change = open_change(folder)
+    from bbops.edit.authoring.changing import set_key  # noqa: PLC0415
     from bbops.edit.authoring.moving import copy  # noqa: PLC0415 - after the cheap answers
     from bbops.edit.authoring.naming import parse_name  # noqa: PLC0415
-    from bbops.edit.authoring.setting import set_key  # noqa: PLC0415
 
     copies = copy(change, parse_name(old), parse_name(new))
     for key, value in split_pairs(pairs):

@@ -8,7 +8,7 @@ from urllib.parse import quote
 import click
 
 from bbops.base.errors import ServerError
-from bbops.base.json_deliveries import Delivery, DeliveryStory, DeliveryTry, StartedJob
+from bbops.base.json_work import Delivery, DeliveryStory, DeliveryTry, StartedJob
 from bbops.base.moments import shown_time
 from bbops.base.render import one_line, printable
 from bbops.interfaces.cli._command_group import CommandGroup

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from bbops.base.json_events import EmittedEvent, LoggedEvent, ReplayedEvents
+from bbops.base.json_work import EmittedEvent, LoggedEvent, ReplayedEvents
 from bbops.base.moments import shown_time
 from bbops.base.render import one_line, plural, printable
 from bbops.interfaces.cli._command_group import CommandGroup

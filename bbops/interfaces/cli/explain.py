@@ -74,8 +74,7 @@ def _reference(entry: _Explanation) -> dict[str, Any]:
 
 
 def _read() -> list[_Explanation]:
-    from bbops.edit.authoring.codes import read_codes  # noqa: PLC0415 - after the arguments
-    from bbops.edit.authoring.topics import read_topics  # noqa: PLC0415 - see above
+    from bbops.edit.authoring.topics import read_codes, read_topics  # noqa: PLC0415 - see above
     from bbops.review.plan.codes import CODES  # noqa: PLC0415 - see above
 
     codes = [

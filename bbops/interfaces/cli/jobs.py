@@ -9,7 +9,7 @@ from urllib.parse import quote
 import click
 
 from bbops.base.console import say
-from bbops.base.json_jobs import ChangedJobs, Job, JobList, JobStory
+from bbops.base.json_work import ChangedJobs, Job, JobList, JobStory
 from bbops.base.moments import shown_time
 from bbops.base.render import one_line, plural, printable
 from bbops.interfaces.cli._command_group import CommandGroup

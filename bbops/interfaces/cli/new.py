@@ -31,8 +31,7 @@ def command(kind: str, name: str, folder: Path, *, with_crud: bool, as_json: boo
     and delete.
     """
     change = open_change(folder)
-    from bbops.edit.authoring.making import make  # noqa: PLC0415 - after the cheap answers
-    from bbops.edit.authoring.making_crud import make_crud  # noqa: PLC0415
+    from bbops.edit.authoring.making import make, make_crud  # noqa: PLC0415
     from bbops.edit.authoring.naming import Name, folder_of  # noqa: PLC0415
 
     kinds = "tables" if kind == "crud" else folder_of(kind)

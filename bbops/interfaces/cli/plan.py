@@ -139,7 +139,7 @@ def _from_file(rows: IO[bytes]) -> _ReadLiveData:
 
 def _from_server(server: str, name: str) -> _ReadLiveData:
     def read(project: Project) -> bytes | Mapping[str, Any]:
-        from bbops.review.plan.question import read_question  # noqa: PLC0415 - only for this
+        from bbops.review.plan.live import read_question  # noqa: PLC0415 - only for this
 
         question = read_question(project)
         with open_remote(server) as remote:
@@ -190,7 +190,7 @@ def _main(store: Store) -> str:
 
 
 def _tree(local: LocalProject, revision: str, project: str) -> Tree:
-    from bbops.source.git.tree import GitTree  # noqa: PLC0415 - after --help
+    from bbops.source.git.store import GitTree  # noqa: PLC0415 - after --help
 
     store, version = local.store, _find_version(local, revision, project)
     commit = version or store.resolve(revision) or store.find_commit(revision)

@@ -20,7 +20,7 @@ from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
 
 if TYPE_CHECKING:
-    from bbops.base.json_diagnostics import JsonDiagnostic
+    from bbops.base.diagnostics import JsonDiagnostic
     from bbops.interfaces.answers import OtherProject, ProposalDetail, ReplayResult
     from bbops.source.git.proposals import Proposal
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from bbops.base.json_deliveries import JsonReceiver
-from bbops.base.json_jobs import ChangedJobs
+from bbops.base.json_work import ChangedJobs, JsonReceiver
 from bbops.base.render import printable
 from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples

@@ -17,8 +17,8 @@ from bbops.interfaces.cli._server import as_json_option, named_project, of_serve
 
 if TYPE_CHECKING:
     from bbops.interfaces.client import Remote
-    from bbops.review.replay.comparing import ReplayDifference
     from bbops.review.replay.recorded import Recorded
+    from bbops.review.replay.sending import ReplayDifference
 
 
 @examples(

@@ -11,8 +11,7 @@ import click
 import msgspec
 
 from bbops.base.console import say
-from bbops.base.json_traffic import EndpointRanking
-from bbops.base.refusals import summarize_refusal
+from bbops.base.json_traffic import EndpointRanking, summarize_refusal
 from bbops.base.render import printable
 from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._server import named_project, of_server, open_remote

@@ -92,7 +92,7 @@ def command(
 def _next(folder: Path, before: str) -> str:
     """Return the next step: a proposal if the server requires one, else also a push."""
     from bbops.compiler.check import validate  # noqa: PLC0415 - after --help
-    from bbops.source.git.tree import GitTree  # noqa: PLC0415
+    from bbops.source.git.store import GitTree  # noqa: PLC0415
 
     local = find_local_project(folder)
     base = local.store.find_commit(before) or ""

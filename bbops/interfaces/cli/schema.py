@@ -32,7 +32,7 @@ def command(folder: Path, *, project: bool, check: bool) -> int:
     With --project the options of each reference are the names in the project in DIR.
     """
     from bbops.edit.authoring.folder import Folder  # noqa: PLC0415 - pydantic and every step
-    from bbops.review.contract.export import schema_file as contract_schema  # noqa: PLC0415
+    from bbops.review.contract.files import schema_file as contract_schema  # noqa: PLC0415
     from bbops.review.contract.files import schema_files  # noqa: PLC0415
     from bbops.review.plan.document import schema_file as plan_schema  # noqa: PLC0415
 

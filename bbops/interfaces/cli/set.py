@@ -33,9 +33,9 @@ def command(
     if not pairs and not unset:
         raise BbopsError("nothing to set", hint="for example: docsVisibility=hidden")
     change = open_change(folder)
+    from bbops.edit.authoring.changing import set_key, unset_key  # noqa: PLC0415
     from bbops.edit.authoring.moving import missing  # noqa: PLC0415 - after the cheap answers
     from bbops.edit.authoring.naming import parse_name  # noqa: PLC0415
-    from bbops.edit.authoring.setting import set_key, unset_key  # noqa: PLC0415
 
     resource = parse_name(name)
     if not change.exists(resource):

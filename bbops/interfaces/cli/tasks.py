@@ -12,7 +12,7 @@ from click.core import ParameterSource
 
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import BbopsError, ProjectError
-from bbops.base.json_jobs import ChangedJobs, JobList, TaskTicks, TaskTime
+from bbops.base.json_work import ChangedJobs, JobList, TaskTicks, TaskTime
 from bbops.base.moments import shown_time
 from bbops.base.render import printable
 from bbops.interfaces.cli._command_group import CommandGroup
@@ -97,7 +97,7 @@ def _read_folder(folder: Path, task: str, count: int) -> Sequence[TaskTicks]:
     """
     require_project(folder)
     from bbops.compiler.check import validate  # noqa: PLC0415 - pydantic and every step
-    from bbops.compiler.compile.schedules import compile_schedule  # noqa: PLC0415 - as above
+    from bbops.compiler.compile.work import compile_schedule  # noqa: PLC0415 - as above
     from bbops.runtime.work.schedules import list_ticks  # noqa: PLC0415 - as above
 
     tree = FolderTree(folder)

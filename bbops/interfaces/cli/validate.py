@@ -64,7 +64,7 @@ def _check(folder: Path) -> CheckResult:
     project, diagnostics = validate(tree, cache)
     is_all = not needs_base(diagnostics)
     if not is_all:
-        from bbops.source.git.base import find_base  # noqa: PLC0415 - git, which few projects need here
+        from bbops.source.git.comparing import find_base  # noqa: PLC0415 - git, which few projects need here
 
         project, diagnostics = validate(tree, cache, base=find_base(folder))
     result = CheckResult(None if project is None else project.size, diagnostics)
@@ -80,7 +80,7 @@ def _check_on(folder: Path, url: str) -> CheckResult:
     from bbops.compiler.check import validate  # noqa: PLC0415
     from bbops.compiler.testing.own_statements import try_statements  # noqa: PLC0415
     from bbops.database.schema.place import read_url  # noqa: PLC0415
-    from bbops.source.git.base import find_base  # noqa: PLC0415
+    from bbops.source.git.comparing import find_base  # noqa: PLC0415
 
     project, diagnostics = validate(FolderTree(folder), base=find_base(folder))
     if project is not None:

@@ -24,9 +24,8 @@ from bbops.interfaces.lsp.text import SourceLines
 from bbops.language.addons._base import kind as addon_kind
 from bbops.language.addons._base import step_keys
 from bbops.language.expressions.nodes import Filter, Literal, Member
-from bbops.language.expressions.related import RELATED_WORDS
+from bbops.language.expressions.related import RELATED_WORDS, WINDOWS
 from bbops.language.expressions.types import Type, fits
-from bbops.language.expressions.windows import WINDOWS
 from bbops.language.reference import as_markdown, read_reference
 from bbops.language.steps._aggregate import FUNCTIONS_OF
 from bbops.language.steps._base import Step, step_kinds

@@ -20,7 +20,7 @@ from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import Type
 from bbops.language.project import Resource
 from bbops.source.yaml.document import Document
-from bbops.source.yaml.spots import Spot, spot_at
+from bbops.source.yaml.edit import Spot, spot_at
 
 
 @dataclass(frozen=True, slots=True)

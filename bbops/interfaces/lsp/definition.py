@@ -25,7 +25,7 @@ from bbops.language.expressions.nodes import Member, Name, Node
 from bbops.language.project import Project, Resource
 from bbops.language.resources.function import Function
 from bbops.source.yaml.document import Map, Mark
-from bbops.source.yaml.spots import spots
+from bbops.source.yaml.edit import spots
 
 _SHAPES = frozenset({"input", "query", "params"})
 

@@ -25,10 +25,9 @@ from bbops.language.expressions.nodes import (
     Node,
     Unary,
 )
-from bbops.language.expressions.related import RELATED_WORDS
+from bbops.language.expressions.related import RELATED_WORDS, WINDOWS
 from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import Expression
-from bbops.language.expressions.windows import WINDOWS
 from bbops.language.reference import Entry, Group, as_markdown, read_reference
 from bbops.language.steps._aggregate import FUNCTIONS_OF
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from bbops.compiler.check import CheckedProject
-from bbops.compiler.check._before import left_by_chain
+from bbops.compiler.check._surroundings import left_by_chain
 from bbops.compiler.check._ways import event_of, rows_of
 from bbops.compiler.check.agents import argument_type
 from bbops.interfaces.lsp.schema import Path, node_at

@@ -14,7 +14,7 @@ from bbops.language.expressions.inside import nodes
 from bbops.language.expressions.nodes import Filter, Literal, Member, Name, Node
 from bbops.language.expressions.syntax import SyntaxProblem, parse
 from bbops.source.yaml.document import Document, load
-from bbops.source.yaml.spots import Spot, spots
+from bbops.source.yaml.edit import Spot, spots
 
 PLACEHOLDER = "cursorstandsherenow"
 _NAME = re.compile(r"[A-Za-z0-9_]")

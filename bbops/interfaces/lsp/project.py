@@ -11,7 +11,7 @@ from bbops.compiler.check import Cache, CheckedProject, validate
 from bbops.compiler.check._supported import needs_base
 from bbops.interfaces.lsp.documents import Overlay
 from bbops.language.loading.load import kinds, model_of
-from bbops.source.git.base import find_base
+from bbops.source.git.comparing import find_base
 from bbops.source.tree import BlobId, Tree
 from bbops.source.yaml.document import Document
 from bbops.source.yaml.document import load as load_document

@@ -11,11 +11,11 @@ from pydantic.fields import FieldInfo
 from bbops.base.diagnostics import article
 from bbops.base.model import plain
 from bbops.interfaces.lsp.schema import is_model
-from bbops.language.addons._settings import check_setting
+from bbops.language.addons._base import check_setting
 from bbops.language.expressions.values import read_bare, read_value
 from bbops.language.loading.explain import text_like
 from bbops.language.loading.load import folder_of_key, kinds
-from bbops.language.resources._schedule import check_cron, check_timezone
+from bbops.language.resources._job import check_cron, check_timezone
 from bbops.language.shape import Field, FieldName, check_type
 from bbops.language.steps._base import Step, read_static
 from bbops.language.steps._shape import read_groups, read_select

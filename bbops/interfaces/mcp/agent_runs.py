@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.base.json_agents import AgentCall, AgentRunStory, AgentStep
+from bbops.base.json_work import AgentCall, AgentRunStory, AgentStep
 from bbops.base.moments import shown_time
 from bbops.interfaces.mcp.models import MAX_RESULT
 

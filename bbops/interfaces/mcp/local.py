@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import msgspec
 
 from bbops.base.errors import GitError
-from bbops.base.json_addons import TestedAddon
+from bbops.base.json_work import TestedAddon
 from bbops.interfaces.mcp.operation import RepositoryOperation
 from bbops.interfaces.mcp.project_backend import (
     Activity,

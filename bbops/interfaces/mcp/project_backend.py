@@ -11,9 +11,7 @@ from typing import Annotated, Any, Literal, Protocol, TypeVar
 import msgspec
 from msgspec import Meta
 
-from bbops.base.json_addons import TestedAddon
-from bbops.base.json_agents import AgentCall, AgentRunStory
-from bbops.base.json_jobs import JobList, JobStory
+from bbops.base.json_work import AgentCall, AgentRunStory, JobList, JobStory, TestedAddon
 from bbops.interfaces.mcp.models import ProposalSummary, ToolDiagnostic
 from bbops.interfaces.mcp.operation import RepositoryOperation
 

@@ -13,14 +13,16 @@ import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Annotated, Any, ClassVar, Literal, cast
+from typing import Annotated, Any, ClassVar, Literal, cast, get_args
 
-from pydantic import BeforeValidator, Field, create_model
+from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, create_model
+from pydantic.fields import FieldInfo
+from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model
+from bbops.base.names import EnvReference, env_name
 from bbops.base.registry import file_name, members
 from bbops.language.addons._parameters import Parameter, check_constant, may, need, run_file
-from bbops.language.addons._settings import Secret, Setting, is_secret
 from bbops.language.expressions.emit import load
 from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import Value, ValueField
@@ -43,6 +45,7 @@ __all__ = [
     "need",
     "run_file",
 ]
+
 
 Repeat = Literal["safe", "key", "no"]
 
@@ -365,3 +368,30 @@ def spec_of(of: Type) -> dict[str, Any]:
 
 
 add_steps(Added(step_kind, step_keys))
+
+
+Secret = EnvReference
+"""A value that stands in the server's store, never in git."""
+_SECRET = get_args(EnvReference)[1]
+
+
+def check_setting(text: str) -> str:
+    """Return a setting as it is; refuse text with a `${` that is not exactly an env value."""
+    if "${" in text and not env_name(text):
+        raise PydanticCustomError(
+            "static", "a setting is text, or exactly '${ env.NAME }'",
+        )  # fmt: skip
+    return text
+
+
+Setting = Annotated[
+    str, StringConstraints(min_length=1, max_length=500), AfterValidator(check_setting)
+]
+"""A value that may stand in git, or be `${ env.NAME }` too."""
+
+
+def is_secret(of: FieldInfo) -> bool:
+    """Return whether a setting takes only a variable of the environment."""
+    inner = (getattr(part, "__metadata__", ()) for part in get_args(of.annotation))
+    rules = [*of.metadata, *(rule for part in inner for rule in part)]
+    return any(isinstance(rule, StringConstraints) and rule == _SECRET for rule in rules)

@@ -21,8 +21,7 @@ from bbops.language.expressions.emit import load
 from bbops.language.expressions.types import NEVER, Type, find_misfit
 from bbops.language.expressions.values import Constant, ListValue, MapValue, Value, ValueField
 from bbops.language.steps._base import Added, Checking, Step, add_steps, mark_of
-from bbops.language.steps._flow import Flow
-from bbops.language.steps._own_actions import OwnAction
+from bbops.language.steps._flow import Flow, OwnAction
 from bbops.runtime.values.shapes import compile_shape
 from bbops.runtime.values.units import seconds
 from bbops.runtime.vendors._work import MOST_ANSWER_BYTES

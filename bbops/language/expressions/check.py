@@ -8,7 +8,7 @@ from dataclasses import replace
 from bbops.base.diagnostics import Hint, ReplaceValue, article
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions import types as t
-from bbops.language.expressions.doubts import DOUBTS
+from bbops.language.expressions.constants import DOUBTS
 from bbops.language.expressions.infer import Inference
 from bbops.language.expressions.narrow import Outcomes, outcomes
 from bbops.language.expressions.scope import Scope

@@ -9,8 +9,8 @@ from typing import Self
 
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions import types as t
+from bbops.language.expressions.inside import find_misspelt
 from bbops.language.expressions.known import Facts
-from bbops.language.expressions.misspelt import find_misspelt
 from bbops.language.expressions.narrow import outcomes, path_of, spelt
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import Type

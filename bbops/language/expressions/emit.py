@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
 from bbops.language.expressions import nodes as s
-from bbops.language.expressions.forms import constant_form, form_beside
+from bbops.language.expressions.conversions import constant_form, form_beside
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import (

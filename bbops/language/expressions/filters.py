@@ -9,8 +9,7 @@ from bbops.language.expressions import nodes as s
 from bbops.language.expressions import types as t
 from bbops.language.expressions.arrows import arrow_result, check_arrows, check_members
 from bbops.language.expressions.checks import Checks
-from bbops.language.expressions.constants import check_constants
-from bbops.language.expressions.doubts import warn_of_letters
+from bbops.language.expressions.constants import check_constants, warn_of_letters
 from bbops.language.expressions.operations import refuse_guess
 from bbops.language.expressions.types import Type
 from bbops.runtime.values.failures import FlowError

@@ -8,9 +8,13 @@ from bbops.language.expressions.checks import Checks
 from bbops.language.expressions.filters import check_call, check_filter
 from bbops.language.expressions.operations import check_binary, check_compare, check_unary
 from bbops.language.expressions.reads import check_index, check_member, check_name
-from bbops.language.expressions.related import asks_related, check_related
+from bbops.language.expressions.related import (
+    asks_related,
+    asks_window,
+    check_related,
+    check_window,
+)
 from bbops.language.expressions.types import Type
-from bbops.language.expressions.windows import asks_window, check_window
 
 
 class Inference(Checks):

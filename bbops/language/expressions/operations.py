@@ -6,10 +6,18 @@ from bbops.base.diagnostics import suggest
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions import types as t
 from bbops.language.expressions.checks import Checks
-from bbops.language.expressions.constants import check_divisor
-from bbops.language.expressions.conversions import comparison_hint, conversion_hint, joining_hint
-from bbops.language.expressions.doubts import warn_of_null, warn_of_role, warn_of_same
-from bbops.language.expressions.forms import check_form
+from bbops.language.expressions.constants import (
+    check_divisor,
+    warn_of_null,
+    warn_of_role,
+    warn_of_same,
+)
+from bbops.language.expressions.conversions import (
+    check_form,
+    comparison_hint,
+    conversion_hint,
+    joining_hint,
+)
 from bbops.language.expressions.narrow import path_of, reads_row, spelt
 from bbops.language.expressions.types import Type
 

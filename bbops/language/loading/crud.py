@@ -16,8 +16,7 @@ from pydantic import ValidationError
 
 from bbops.base.model import Model, plain
 from bbops.language.expressions.values import Expression
-from bbops.language.loading.crud_functions import make_function
-from bbops.language.loading.crud_making import ITEM, Making
+from bbops.language.loading.crud_functions import ITEM, Making, make_function
 from bbops.language.loading.likes import as_columns
 from bbops.language.project import OPEN, Resource
 from bbops.language.resources._crud import SHARED, Action, Crud

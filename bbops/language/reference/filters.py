@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from inspect import signature
 from typing import Final
 
@@ -14,11 +15,11 @@ from bbops.language.reference._entry import (
     Sample,
     ValueExample,
 )
-from bbops.language.reference.letters import duration_table, letter_table
 from bbops.language.sql.filters import COLUMN_FILTERS
+from bbops.language.sql.moment_filters import NOT_IN_SQL
 from bbops.runtime.values.filters import FILTERS
 from bbops.runtime.values.filters._registry import Filter, Function
-from bbops.runtime.values.times import STARTS
+from bbops.runtime.values.times import STARTS, format_time
 
 _GIVES: Final = {"same": "the same type", "item": "a member", "any": "any value"}
 _QUARTER: Final = "10 | divide(4, 3)"
@@ -179,3 +180,39 @@ def _words(kinds: str) -> str:
 def gives_of(word: str) -> str:
     """Return the type of a result as words."""
     return _GIVES.get(word, word)
+
+
+LETTERS: Final = {
+    "Y": "year", "y": "year, two digits", "m": "month", "B": "month's name",
+    "b": "month's name, short", "d": "day", "e": "day, padded with a blank",
+    "j": "day of the year", "H": "hour", "I": "hour of 12", "p": "AM or PM", "M": "minute",
+    "S": "second", "f": "microsecond", "T": "%H:%M:%S", "F": "%Y-%m-%d",
+    "A": "weekday's name", "a": "weekday's name, short", "u": "weekday, Monday is 1",
+    "w": "weekday, Sunday is 0", "V": "ISO week", "G": "year of the ISO week",
+    "z": "offset of the zone", "Z": "name of the zone", "s": "seconds since 1970",
+    "%": "a percent sign",
+}  # fmt: skip
+"""The meaning of each letter of `date`."""
+DURATIONS: Final = {
+    "ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks",
+    "mo": "months", "y": "years",
+}  # fmt: skip
+"""The meaning of each unit of a duration."""
+_MOMENT: Final = datetime(2026, 3, 5, 9, 7, 2, 500000, UTC)
+
+
+def letter_table() -> tuple[tuple[str, ...], ...]:
+    """Return a row per letter: how it is written, what it is, an example, whether SQL has it."""
+    head = ("letter", "stands for", "example", "on columns")
+    rows = (
+        (f"`%{letter}`", text, f"`{format_time(_MOMENT, f'%{letter}')}`",
+         "no" if letter in NOT_IN_SQL else "yes")
+        for letter, text in LETTERS.items()
+    )  # fmt: skip
+    return (head, *rows)
+
+
+def duration_table() -> tuple[tuple[str, ...], ...]:
+    """Return a row per unit of durations."""
+    rows = ((f"`{unit}`", text, f"`'3{unit}'`") for unit, text in DURATIONS.items())
+    return (("unit", "stands for", "example"), *rows)

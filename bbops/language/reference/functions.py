@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from bbops.language.expressions.related import RELATED_WORDS
-from bbops.language.expressions.windows import WINDOWS
+from bbops.language.expressions.related import RELATED_WORDS, WINDOWS
 from bbops.language.reference._entry import Entry, QueryExample, ValueExample
 from bbops.language.reference.filters import arguments_of, gives_of
 from bbops.language.steps._aggregate import FUNCTIONS_OF

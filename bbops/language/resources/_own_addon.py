@@ -16,7 +16,7 @@ from bbops.language.addons._base import Setting
 from bbops.language.expressions.types import ANY, Type
 from bbops.language.resources._kind import Kind
 from bbops.language.shape import Field, Shape, shape_spec, shape_types
-from bbops.language.steps._own_actions import OwnAction
+from bbops.language.steps._flow import OwnAction
 from bbops.runtime.steps.http_call import OURS
 
 SettingName = Annotated[str, StringConstraints(pattern=r"^[a-z][A-Za-z0-9]{0,62}$")]

@@ -12,9 +12,8 @@ from bbops.base.names import Duration, EventName
 from bbops.language.expressions.nodes import Literal as Constant
 from bbops.language.expressions.values import Bare, BareField, Expression
 from bbops.language.resources._access import RateLimit
-from bbops.language.resources._job import Debounce, Priority, Retry, Unique
+from bbops.language.resources._job import Cron, Debounce, Every, Priority, Retry, TimeZone, Unique
 from bbops.language.resources._kind import FunctionName, KebabName, Kind, Names, RealtimeName
-from bbops.language.resources._schedule import Cron, Every, TimeZone
 from bbops.language.resources.realtime import MessageName
 from bbops.language.resources.trigger import DatabaseTrigger, Webhook
 from bbops.language.shape import Shape

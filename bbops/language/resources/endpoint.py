@@ -8,9 +8,8 @@ from typing import Annotated, Any, ClassVar, Final, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-from bbops.base.model import Model
+from bbops.base.model import Model, need_one_of
 from bbops.base.names import Duration, Size
-from bbops.base.one_of import need_one_of
 from bbops.language.resources._access import History, RateLimit, RoleName
 from bbops.language.resources._kind import ChannelName, FunctionName, Kind
 from bbops.language.resources.function import Function, Status

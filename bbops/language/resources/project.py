@@ -8,9 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-from bbops.base.model import Model
+from bbops.base.model import Model, need_one_of
 from bbops.base.names import Duration, EnvName, EnvReference, VariableName, env_name
-from bbops.base.one_of import need_one_of
 from bbops.language.resources._automatic import Errors
 from bbops.language.resources._kind import EndpointName, Kind, TableName
 from bbops.language.resources._sign_in import Host, Profile, Provider, ProviderName

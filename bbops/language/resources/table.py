@@ -14,9 +14,8 @@ from pydantic import (
     model_validator,
 )
 
-from bbops.base.model import Model, Plain
+from bbops.base.model import Model, Plain, need_one_of
 from bbops.base.names import ColumnName
-from bbops.base.one_of import need_one_of
 from bbops.language.expressions.nodes import names_in
 from bbops.language.expressions.values import Bare, BareField, Expression
 from bbops.language.resources._kind import Kind

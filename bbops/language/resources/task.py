@@ -8,12 +8,11 @@ from typing import Any, ClassVar, Final, Literal
 from pydantic import model_validator
 from pydantic_core import PydanticCustomError
 
+from bbops.base.model import need_one_of
 from bbops.base.names import Duration
-from bbops.base.one_of import need_one_of
 from bbops.language.expressions.values import ValueField
-from bbops.language.resources._job import Priority, Retry
+from bbops.language.resources._job import Cron, Every, Priority, Retry, TimeZone
 from bbops.language.resources._kind import FunctionName, KebabName, Kind
-from bbops.language.resources._schedule import Cron, Every, TimeZone
 
 _FOR_OTHERS: Final = frozenset({"lane", "unique", "debounce"})
 

@@ -9,9 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from bbops.base.model import Model
+from bbops.base.model import Model, need_one_of
 from bbops.base.names import ColumnName, Duration, EventName
-from bbops.base.one_of import need_one_of
 from bbops.language.expressions.values import BareField, ValueField
 from bbops.language.resources._kind import (
     AgentName,

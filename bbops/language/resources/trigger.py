@@ -8,9 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, StringConstraints, field_validator, model_validator
 from pydantic_core import PydanticCustomError
 
-from bbops.base.model import Model, RunBy
+from bbops.base.model import Model, RunBy, need_one_of
 from bbops.base.names import Duration, EnvReference, EventName
-from bbops.base.one_of import need_one_of
 from bbops.language.addons._base import Setting
 from bbops.language.expressions.values import BareField
 from bbops.language.resources._job import Debounce, Lane, Priority, Retry, Unique

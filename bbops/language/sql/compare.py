@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from bbops.language.expressions import nodes as s
-from bbops.language.expressions.forms import form_beside
-from bbops.language.sql.dialect import Use
+from bbops.language.expressions.conversions import form_beside
+from bbops.language.sql.dialect import Template, Use, joined, seq
 from bbops.language.sql.parts import NotInSql, Parts
 from bbops.language.sql.related import members
-from bbops.language.sql.template import Template, joined, seq
 
 _NATIVE = frozenset({"uuid", "time"})
 """Column types that an expression sees as text, and that an index knows as they are."""

@@ -8,18 +8,16 @@ from typing import Final
 
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.check import check_value
-from bbops.language.expressions.forms import constant_form
+from bbops.language.expressions.conversions import constant_form
 from bbops.language.expressions.inside import nodes
-from bbops.language.expressions.related import RELATED
+from bbops.language.expressions.related import RELATED, WINDOWS
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import Expression
-from bbops.language.expressions.windows import WINDOWS
 from bbops.language.sql.checks import literal
-from bbops.language.sql.dialect import Dialect, Slot, Use
+from bbops.language.sql.dialect import Dialect, Slot, Template, Use
 from bbops.language.sql.parts import NotInSql, read_constant
 from bbops.language.sql.query import Query, check_nesting
-from bbops.language.sql.template import Template
 from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.runtime.data.statements import Statement
 from bbops.runtime.values.identifiers import quote

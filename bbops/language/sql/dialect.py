@@ -5,10 +5,8 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, TypeAlias
 
-from bbops.language.sql.moments import Moments
-from bbops.language.sql.template import Template
 from bbops.language.sql.types import SqlColumn
 
 Use = Literal["value", "equal", "order"]
@@ -228,3 +226,77 @@ class Dialect(ABC):
     @abstractmethod
     def moves_on(self, table: str, column: str) -> str:
         """Return the part of RETURNING that moves `auto: increment` past a row's own number."""
+
+
+Template: TypeAlias = str | int | tuple[Any, ...]
+
+
+def seq(*parts: Template) -> Template:
+    """Return the parts one after the other."""
+    return ("seq", *parts)
+
+
+def commas(parts: Sequence[Template]) -> Template:
+    """Return the parts with commas between them."""
+    return joined(parts, ", ")
+
+
+def joined(parts: Sequence[Template], separator: str) -> Template:
+    """Return the parts with `separator` between them."""
+    out: list[Template] = []
+    for part in parts:
+        out += [separator, part] if out else [part]
+    return ("seq", *out)
+
+
+def filled(pattern: str, parts: Sequence[Template]) -> Template:
+    """Fill `{0}`, `{1}` … of a pattern; a part may stand in it more than once."""
+    out: list[Template] = []
+    for at, piece in enumerate(pattern.replace("}", "{").split("{")):
+        if at % 2:
+            out.append(parts[int(piece)])
+        elif piece:
+            out.append(piece)
+    return ("seq", *out)
+
+
+UTC = "'UTC'"
+"""The default zone of a filter, as SQL."""
+
+
+class Moments(ABC):
+    """SQL over datetimes and dates, with the same results as the filters in memory.
+
+    `zone` is the SQL of a zone's name; a date has no zone.
+    """
+
+    @abstractmethod
+    def written(self, of: Template, form: str, zone: Template, *, date: bool) -> Template:
+        """Return `date(form, zone)`."""
+
+    @abstractmethod
+    def start(self, of: Template, unit: str, zone: Template, *, date: bool) -> Template:
+        """Return `startOf(unit, zone)`."""
+
+    @abstractmethod
+    def moved(self, of: Template, count: int, unit: str, zone: Template, *, date: bool) -> Template:
+        """Return `add` of a duration: a number of `ms s m h d w mo y`."""
+
+    @abstractmethod
+    def moved_by(self, of: Template, seconds: Template) -> Template:
+        """Return `add` of a number of seconds."""
+
+    @abstractmethod
+    def days(
+        self, of: Template, other: Template, zone: Template, dates: tuple[bool, bool]
+    ) -> Template:
+        """Return `difference(other, 'd', zone)`."""
+
+    @abstractmethod
+    def between(self, left: Template, right: Template) -> Template:
+        """Return the seconds between two datetimes, as a number."""
+
+
+def literal(text: str) -> str:
+    """Return a text as SQL."""
+    return "'" + text.replace("'", "''") + "'"

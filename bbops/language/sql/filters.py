@@ -6,10 +6,10 @@ import ast
 from collections.abc import Mapping
 
 from bbops.language.expressions import nodes as s
+from bbops.language.sql.dialect import Template, filled, joined, seq
 from bbops.language.sql.moment_filters import MOMENT_FILTERS, moment
 from bbops.language.sql.parts import NotInSql, Parts, read_constant
 from bbops.language.sql.sqlite import SQLITE
-from bbops.language.sql.template import Template, filled, joined, seq
 
 _BESIDE: Mapping[str, str] = dict.fromkeys(
     ("replace", "contains", "startsWith", "endsWith"), "text"

@@ -6,9 +6,8 @@ import re
 from typing import Final
 
 from bbops.language.expressions import nodes as s
-from bbops.language.sql.moments import UTC, literal
+from bbops.language.sql.dialect import UTC, Template, literal, seq
 from bbops.language.sql.parts import NotInSql, Parts
-from bbops.language.sql.template import Template, seq
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.filters.times import SECONDS
 from bbops.runtime.values.times import STARTS, find_zone, read_step

@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
+from bbops.language.sql.dialect import Template, seq
 from bbops.language.sql.own import OwnStatement
 from bbops.language.sql.query import Query
 from bbops.language.sql.ruled import named_rows
-from bbops.language.sql.template import Template, seq
 from bbops.language.sql.types import SqlTable
 from bbops.runtime.values.identifiers import quote
 

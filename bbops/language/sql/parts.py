@@ -12,11 +12,9 @@ from typing import Any, Self
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import TEXT_COLUMNS, Type
-from bbops.language.sql.dialect import Dialect, Slot, Use
+from bbops.language.sql.dialect import Dialect, Slot, Template, Use, filled
 from bbops.language.sql.sqlite import SQLITE
-from bbops.language.sql.template import Template, filled
 from bbops.language.sql.types import Relation, SqlColumn, SqlTable
-from bbops.language.sql.visible import Visible
 from bbops.runtime.data.rows import LONGEST_SEARCHED
 from bbops.runtime.values.identifiers import quote
 
@@ -301,3 +299,31 @@ def read_constant(node: s.Node, why: str) -> Any:
         case s.Unary(op="-", of=s.Literal(value=int() | float() as value)):
             return -value
     raise NotInSql(node.start, why)
+
+
+_LONGEST = 50
+
+
+class Visible:
+    """The tables with more than the database knows of, by the names of their visible rows."""
+
+    def __init__(self, schema: str = "") -> None:
+        """Args: `schema` stands before the names of tables, where the statement has others too."""
+        self.found: dict[str, SqlTable] = {}
+        self.schema = schema
+
+    def stored(self, table: SqlTable) -> str:
+        """Return the name of all rows of a table."""
+        return f"{self.schema}{quote(table.name)}"
+
+    def source(self, table: SqlTable) -> str:
+        """Return the name of the rows of a table that the statement sees."""
+        if not (table.hides or table.computes):
+            return self.stored(table)
+        kind = "whole"
+        if table.rules is not None and table.hides:
+            kind = "visible" if table.rules.of("read") else "kept"  # rules see what is kept
+        name = quote(f"_{kind}_{table.name}"[:_LONGEST])
+        while self.found.setdefault(name, table).name != table.name:
+            name = quote(f"{name[1:-1]}_")
+        return name

@@ -6,21 +6,79 @@ Every parameter has a type. Text has the collation "C", which orders by code poi
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
+from typing import Final
 
-from bbops.language.sql.dialect import Dialect, Slot, Use
-from bbops.language.sql.postgres_moments import PostgresMoments
-from bbops.language.sql.template import Template, commas, filled, joined, seq
+from bbops.language.sql.dialect import (
+    UTC,
+    Dialect,
+    Moments,
+    Slot,
+    Template,
+    Use,
+    commas,
+    filled,
+    joined,
+    seq,
+)
 from bbops.language.sql.types import SqlColumn
 from bbops.runtime.data.postgres_rows import CASE_COLLATION, DECODERS, ENCODERS, TOO_LONG
 from bbops.runtime.data.rows import JSON_DECODERS, MOST_ROWS, from_time
+
+
+class PostgresMoments(Moments):
+    """Tested against the functions in memory, near changes of the clock in many zones."""
+
+    def written(self, of: Template, form: str, zone: Template, *, date: bool) -> Template:
+        if not form:
+            return "''::text"
+        pattern = "".join(
+            _LETTERS[letter] if letter else _quoted(text) for letter, text in _PART.findall(form)
+        )
+        local = seq("(", of, ")::timestamp") if date else _local(of, zone)
+        return seq("to_char(", local, ", '", pattern.replace("'", "''"), '\') COLLATE "C"')
+
+    def start(self, of: Template, unit: str, zone: Template, *, date: bool) -> Template:
+        if date:
+            return seq(f"date_trunc('{unit}', (", of, ")::timestamp)::date")
+        if unit in _SHORT or zone == UTC:
+            return seq(f"date_trunc('{unit}', ", of, ", ", zone, ")")
+        return _earlier(seq(f"date_trunc('{unit}', ", _local(of, zone), ")"), zone)
+
+    def moved(self, of: Template, count: int, unit: str, zone: Template, *, date: bool) -> Template:
+        interval = f"interval '{count} {_INTERVALS[unit]}'"
+        if date:
+            return seq("((", of, f")::timestamp + {interval})::date")
+        if unit in {"ms", "s", "m", "h"}:
+            return seq("(", of, f" + {interval})")
+        local = seq("(", _local(of, zone), f" + {interval})")
+        return seq("(", local, f" AT TIME ZONE {UTC})") if zone == UTC else _earlier(local, zone)
+
+    def moved_by(self, of: Template, seconds: Template) -> Template:
+        return seq("(", of, " + make_interval(secs => (", seconds, ")::double precision))")
+
+    def days(
+        self, of: Template, other: Template, zone: Template, dates: tuple[bool, bool]
+    ) -> Template:
+        days = [
+            moment if is_date else seq(_local(moment, zone), "::date")
+            for moment, is_date in zip((of, other), dates, strict=True)
+        ]
+        return seq("(", days[0], " - ", days[1], ")")
+
+    def between(self, left: Template, right: Template) -> Template:
+        return seq("extract(epoch FROM (", left, " - ", right, "))::double precision")
+
 
 _TYPES: dict[str, str] = {
     "text": "text", "integer": "bigint", "number": "double precision", "decimal": "numeric",
     "boolean": "boolean", "datetime": "timestamptz", "date": "date", "binary": "bytea",
     "uuid": "uuid", "time": "time",
 }  # fmt: skip
+
 _STORED: dict[str, str] = _TYPES | {"string": "text", "bigint": "bigint", "json": "json"}
+
 _AS_IT_IS: Mapping[str, frozenset[str]] = {
     "text": frozenset({"text"}), "integer": frozenset({"integer"}),
     "number": frozenset({"integer", "number"}), "boolean": frozenset({"boolean"}),
@@ -28,9 +86,12 @@ _AS_IT_IS: Mapping[str, frozenset[str]] = {
     "binary": frozenset({"binary"}), "decimal": frozenset({"decimal"}),
 }  # fmt: skip
 """For each kind, the kinds whose values are parameters of its type unchanged."""
+
 _SPACE = "".join(chr(at) for at in range(0x3001) if chr(at).isspace())
+
 _AVERAGE = "(sign({0}) * div(2 * abs({0}) * 1000000 + {1}, nullif(2 * {1}, 0)) * 0.000001)"
 """The average of decimals, with six places and halves away from zero."""
+
 _MARKS: Mapping[str, str] = {
     "boolean": "?::int::boolean", "decimal": "?::text::numeric",
     "datetime": "?::text::timestamptz", "date": "?::text::date",
@@ -226,3 +287,43 @@ class _Postgres(Dialect):
 
 
 POSTGRES = _Postgres()
+
+
+_LETTERS: Final = {
+    "a": "Dy", "A": "FMDay", "b": "Mon", "B": "FMMonth", "d": "DD", "f": "US", "F": "YYYY-MM-DD",
+    "G": "IYYY", "H": "HH24", "I": "HH12", "j": "DDD", "m": "MM", "M": "MI", "p": "AM", "S": "SS",
+    "T": "HH24:MI:SS", "u": "ID", "V": "IW", "y": "YY", "Y": "YYYY", "%": '"%"',
+}  # fmt: skip
+"""Letters of a format as `to_char` writes them; it lacks some."""
+
+_PART: Final = re.compile("%(.)|([^%]+)", re.DOTALL)
+
+_INTERVALS: Final = {
+    "ms": "milliseconds", "s": "seconds", "m": "minutes", "h": "hours", "d": "days",
+    "w": "weeks", "mo": "months", "y": "years",
+}  # fmt: skip
+
+_SHORT: Final = frozenset({"second", "minute", "hour"})
+
+_EARLIER: Final = (
+    "(SELECT CASE WHEN _m.b AT TIME ZONE {1} = _m.l THEN least(_m.b, _m.a) ELSE _m.a END"
+    " FROM (SELECT _n.l, _n.a, _n.a - interval '3 hours'"
+    " + (_n.l - ((_n.a - interval '3 hours') AT TIME ZONE {1})) AS b"
+    " FROM (SELECT _o.l, _o.l AT TIME ZONE {1} AS a FROM (SELECT {0} AS l OFFSET 0) AS _o"
+    " OFFSET 0) AS _n OFFSET 0) AS _m)"
+)
+"""`OFFSET 0` keeps the planner from putting each value in the place of its names: 60,000 rows by
+month took 1.4 s without it, and 0.55 with it."""
+
+
+def _local(of: Template, zone: Template) -> Template:
+    return seq("(", of, " AT TIME ZONE ", zone, ")")
+
+
+def _earlier(local: Template, zone: Template) -> Template:
+    """Return the moment of a local time: the earlier one where there are two."""
+    return filled(_EARLIER, [local, zone])
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -12,14 +12,12 @@ from typing import ClassVar
 
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.nodes import is_same
-from bbops.language.expressions.related import RELATED
-from bbops.language.expressions.windows import WINDOWS
+from bbops.language.expressions.related import RELATED, WINDOWS
 from bbops.language.sql.compare import compare
+from bbops.language.sql.dialect import Template, seq
 from bbops.language.sql.filters import filtered
 from bbops.language.sql.parts import NotInSql, Parts
-from bbops.language.sql.related import related
-from bbops.language.sql.template import Template, seq
-from bbops.language.sql.windows import window
+from bbops.language.sql.related import related, window
 
 _OFF_NUMBERS = {"datetime", "date", "decimal"}
 """Kinds that SQLite stores as text, so its arithmetic does not fit."""

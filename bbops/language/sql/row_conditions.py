@@ -13,10 +13,9 @@ from typing import Final, Literal
 
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.scope import Scope
-from bbops.language.sql.dialect import Dialect
+from bbops.language.sql.dialect import Dialect, Template, filled, seq
 from bbops.language.sql.parts import NotInSql, read_constant
 from bbops.language.sql.query import check_nesting, flatten
-from bbops.language.sql.template import Template, filled, seq
 from bbops.language.sql.types import SqlColumn
 from bbops.runtime.data.statements import Statement
 from bbops.runtime.values.identifiers import quote

@@ -10,8 +10,8 @@ from bbops.language.expressions import nodes as s
 from bbops.language.expressions.nodes import names_in
 from bbops.language.expressions.values import Expression, Value
 from bbops.language.sql.computed import selected
+from bbops.language.sql.dialect import Template, commas, seq
 from bbops.language.sql.query import Query, flatten
-from bbops.language.sql.template import Template, commas, seq
 from bbops.language.sql.types import SqlTable
 from bbops.runtime.values.identifiers import quote
 

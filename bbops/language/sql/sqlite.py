@@ -5,13 +5,53 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from bbops.language.sql.dialect import Dialect, Slot, Use
-from bbops.language.sql.sqlite_moments import SqliteMoments
-from bbops.language.sql.template import Template, commas, filled, seq
+from bbops.language.sql.dialect import (
+    UTC,
+    Dialect,
+    Moments,
+    Slot,
+    Template,
+    Use,
+    commas,
+    filled,
+    literal,
+    seq,
+)
 from bbops.language.sql.types import SqlColumn
 from bbops.runtime.data.rows import DECODERS, ENCODERS, JSON_DECODERS
 
+
+class SqliteMoments(Moments):
+    """See `bbops.database.sqlite.functions` for the functions."""
+
+    def written(self, of: Template, form: str, zone: Template, *, date: bool) -> Template:
+        if form in {"%F", "%Y-%m-%d"} and (date or zone == UTC):
+            return seq("substr(", of, ", 1, 10)")
+        return seq("bbops_date(", of, f", {literal(form)}, ", zone, ")")
+
+    def start(self, of: Template, unit: str, zone: Template, *, date: bool) -> Template:
+        del date
+        return seq("bbops_start(", of, f", '{unit}', ", zone, ")")
+
+    def moved(self, of: Template, count: int, unit: str, zone: Template, *, date: bool) -> Template:
+        del date
+        return seq("bbops_add(", of, f", '{count}{unit}', ", zone, ")")
+
+    def moved_by(self, of: Template, seconds: Template) -> Template:
+        return seq("bbops_add(", of, ", ", seconds, f", {UTC})")
+
+    def days(
+        self, of: Template, other: Template, zone: Template, dates: tuple[bool, bool]
+    ) -> Template:
+        del dates
+        return seq("bbops_days(", of, ", ", other, ", ", zone, ")")
+
+    def between(self, left: Template, right: Template) -> Template:
+        return seq("bbops_between(", left, ", ", right, ")")
+
+
 _AS_IT_IS = frozenset({"text", "integer"})
+
 _KINDS = {"uuid": "text", "time": "text"}
 
 
@@ -185,4 +225,5 @@ class _SqliteCheck(_Sqlite):
 
 
 SQLITE = _Sqlite()
+
 SQLITE_CHECK = _SqliteCheck()

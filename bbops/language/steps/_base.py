@@ -15,19 +15,35 @@ from bbops.base.diagnostics import did_you_mean, find_nearest
 from bbops.base.model import Model
 from bbops.base.names import Duration, VariableName
 from bbops.base.registry import members
+from bbops.language.expressions.nodes import Literal
 from bbops.language.expressions.types import Type
+from bbops.language.expressions.values import Bare, Constant, Expression
 from bbops.language.sql.types import SqlTable
 from bbops.language.steps._checking import Checking, mark_of
 from bbops.language.steps._flow import Flow
+from bbops.language.steps._notes import Round
 from bbops.language.steps._ruled import Past
 from bbops.runtime.values.units import seconds
 from bbops.source.yaml.document import Map, Mark, Text
 
 __all__ = [
-    "Added", "Checking", "Example", "Retry", "Static", "Step", "Steps", "add_steps", "every_step",
-    "find_step_kind", "mark_of", "read_static", "read_step", "refuse_return", "step_kinds",
+    "Added",
+    "Checking",
+    "Example",
+    "Retry",
+    "Static",
+    "Step",
+    "Steps",
+    "add_steps",
+    "every_step",
+    "find_step_kind",
+    "mark_of",
+    "read_static",
+    "read_step",
+    "refuse_return",
+    "step_kinds",
     "variables",
-]  # fmt: skip
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,3 +351,32 @@ Steps = Annotated[
     list[Annotated[SerializeAsAny[Step], PlainValidator(read_step)]], Field(min_length=1)
 ]
 """A list of steps."""
+
+
+def always(condition: Bare) -> bool:
+    """Return whether a condition is the constant `true`."""
+    if isinstance(condition, Expression):
+        return isinstance(condition.node, Literal) and condition.node.value is True
+    return isinstance(condition, Constant) and condition.value is True
+
+
+def check_jump(at: Checking, key: str, condition: Bare, place: Mark | None) -> Round | None:
+    """Check the condition; return the loop whose round the step ends, or report a missing loop.
+
+    The facts of the condition hold at the jump, and their opposite in the steps after it.
+    """
+    yes, no = at.condition(condition, place)
+    around = at.notes.around[-1] if at.notes.around else None
+    if not isinstance(around, Round):
+        message = f"'{key}' stands in no loop" if around is None else (
+            f"'{key}' cannot leave {around}"
+        )  # fmt: skip
+        at.report(None, "no-loop", message, "set a variable there, and leave the loop behind it"
+                  if around else "")  # fmt: skip
+        return None
+    list_ = around.broken if key == "break" else around.skipped
+    list_.append(at.scope.known.copy(yes))
+    at.scope.known = at.scope.known.copy(no)
+    if always(condition):
+        at.ends()
+    return around

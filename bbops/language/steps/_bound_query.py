@@ -6,8 +6,8 @@ import ast
 from typing import Protocol
 
 from bbops.language.expressions import nodes as s
+from bbops.language.expressions.conversions import constant_form
 from bbops.language.expressions.emit import Emitter
-from bbops.language.expressions.forms import constant_form
 from bbops.language.expressions.nodes import Node
 from bbops.language.expressions.scope import Scope
 from bbops.language.sql.computed import computed_sql

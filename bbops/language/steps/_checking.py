@@ -37,8 +37,8 @@ from bbops.language.expressions.values import (
     Value,
 )
 from bbops.language.sql.types import SqlTable
+from bbops.language.steps._flow import OwnAction
 from bbops.language.steps._notes import Notes, Round
-from bbops.language.steps._own_actions import OwnAction
 from bbops.language.steps._ruled import RuleCaller, RuledStep, check_kept, keep_rules
 from bbops.language.steps._surroundings import (
     SentWebhook,

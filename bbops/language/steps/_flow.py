@@ -9,21 +9,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import cache
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from bbops.language.expressions.emit import Emitter, load
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import Bare, Constant, Expression, Value
-from bbops.language.sql.dialect import Dialect
+from bbops.language.sql.dialect import Dialect, Template
 from bbops.language.sql.query import Query
 from bbops.language.sql.ruled import with_visible
 from bbops.language.sql.sqlite import SQLITE
-from bbops.language.sql.template import Template
 from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.language.steps._bound_query import BoundQuery
-from bbops.language.steps._own_actions import OwnAction
 from bbops.runtime.data.statements import Statement
 from bbops.source.yaml.document import Mark
 
@@ -398,3 +397,32 @@ def _many(item: Any, holes: Mapping[str, ast.expr | list[ast.stmt]]) -> list[Any
     if isinstance(item, ast.stmt):
         return list(_statements(item, holes))
     return [_filled(item, holes) if isinstance(item, ast.AST) else item]
+
+
+Repeat = Literal["safe", "key", "no"]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnAction:
+    """One step of an addon of the project's own.
+
+    Attributes:
+        parameters: the types of the parameters; an optional one is `absent`.
+        shape: the parameters as plain data, see `bbops.runtime.values.shapes`.
+        gives: the type of the result; `spec` is its plain data.
+        repeat: whether the step may be repeated: `safe`, `key` or `no`.
+        seconds: the longest time for an answer.
+    """
+
+    title: str
+    parameters: Mapping[str, Type]
+    shape: Mapping[str, Any]
+    gives: Type
+    spec: Mapping[str, Any]
+    repeat: Repeat
+    seconds: float
+
+    def may_lack(self, name: str) -> bool:
+        """Return whether a parameter is optional."""
+        spec = self.shape[name]
+        return bool(spec["optional"]) or "default" in spec

@@ -28,11 +28,11 @@ from bbops.language.expressions.values import (
 )
 from bbops.language.expressions.values import Template as ValueTemplate
 from bbops.language.sql.computed import returned_columns
+from bbops.language.sql.dialect import Template, commas, seq
 from bbops.language.sql.filters import text_of
 from bbops.language.sql.parts import NotInSql
 from bbops.language.sql.query import Query, check_nesting, finds_one
 from bbops.language.sql.ruled import allowed, seen
-from bbops.language.sql.template import Template, commas, seq
 from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.language.steps._base import Checking, mark_of
 from bbops.language.steps._flow import Flow

@@ -13,10 +13,10 @@ from bbops.language.expressions.related import related_scope
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.types import NEVER, Type, list_of, map_of
 from bbops.language.expressions.values import Bare, Broken, Expression
+from bbops.language.sql.dialect import Template, seq
 from bbops.language.sql.parts import NotInSql, Parts
 from bbops.language.sql.query import check_nesting
 from bbops.language.sql.related import MOST_RELATED, RelatedRows, as_json, listed, rows_of
-from bbops.language.sql.template import Template, seq
 from bbops.language.sql.types import SqlColumn, SqlTable
 from bbops.language.steps._checking import Checking, mark_of
 from bbops.language.steps._flow import Flow

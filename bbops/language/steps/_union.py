@@ -11,13 +11,13 @@ from pydantic import PlainValidator, PrivateAttr
 from bbops.base.model import Model
 from bbops.language.expressions.types import ANY, NEVER, Type, join, map_of
 from bbops.language.expressions.values import BareField, Broken, Expression
+from bbops.language.sql.dialect import Template, commas, joined, seq
 from bbops.language.sql.query import Query
-from bbops.language.sql.template import Template, commas, joined, seq
 from bbops.language.sql.types import SqlColumn
+from bbops.language.steps._aggregate import Grouped
 from bbops.language.steps._base import Static
 from bbops.language.steps._checking import Checking, mark_of
 from bbops.language.steps._flow import Flow
-from bbops.language.steps._groups import Grouped
 from bbops.language.steps._query import check_where, query_scope, report_column, try_sql
 from bbops.language.steps._shape import Columns, Groups, Selected, read_select, selected_groups
 from bbops.runtime.values.identifiers import quote

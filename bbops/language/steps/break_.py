@@ -9,9 +9,8 @@ from pydantic import Field
 
 from bbops.language.expressions.types import NULL, Type
 from bbops.language.expressions.values import BareField
-from bbops.language.steps._base import Checking, Example, Step
+from bbops.language.steps._base import Checking, Example, Step, always, check_jump
 from bbops.language.steps._flow import Flow
-from bbops.language.steps._jump import always, check_jump
 
 
 class Break(Step):

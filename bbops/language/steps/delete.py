@@ -8,7 +8,7 @@ from typing import ClassVar
 from bbops.base.model import Model
 from bbops.language.expressions.types import ANY, Type
 from bbops.language.expressions.values import BareField
-from bbops.language.sql.template import seq
+from bbops.language.sql.dialect import seq
 from bbops.language.steps._base import Checking, Example, Static, Step
 from bbops.language.steps._flow import Flow
 from bbops.language.steps._query import COUNT, One, check_where, set_deleted, write_rows

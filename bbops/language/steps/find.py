@@ -12,26 +12,26 @@ from bbops.language.expressions.known import Facts
 from bbops.language.expressions.nodes import request_field
 from bbops.language.expressions.types import ANY, INTEGER, TEXT, Type, list_of, map_of
 from bbops.language.expressions.values import Constant, Expression, Value
+from bbops.language.sql.dialect import Template, commas, seq
 from bbops.language.sql.query import Query
-from bbops.language.sql.template import Template, commas, seq
 from bbops.language.sql.types import SqlTable
 from bbops.language.steps._aggregate import (
     Aggregate,
+    Grouped,
     check_aggregate,
     check_group_order,
     check_groups,
+    group_code,
 )
 from bbops.language.steps._base import Checking, Example, Step
-from bbops.language.steps._find import FindParameters
+from bbops.language.steps._find import FindParameters, begin_page
 from bbops.language.steps._flow import Flow
-from bbops.language.steps._groups import Grouped, group_code
 from bbops.language.steps._order import (
     check_order,
     order_by,
     order_clause,
     order_texts,
 )
-from bbops.language.steps._paging import begin_page
 from bbops.language.steps._query import (
     check_columns,
     check_where,

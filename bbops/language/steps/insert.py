@@ -19,9 +19,9 @@ from bbops.language.expressions.values import (
 )
 from bbops.language.sql.checks import kept_sql
 from bbops.language.sql.computed import returned_columns
+from bbops.language.sql.dialect import Template, commas, seq
 from bbops.language.sql.query import Query
 from bbops.language.sql.ruled import allowed, seen, visible
-from bbops.language.sql.template import Template, commas, seq
 from bbops.language.sql.types import SqlTable
 from bbops.language.steps._base import Checking, Example, Static, Step, mark_of
 from bbops.language.steps._flow import Flow

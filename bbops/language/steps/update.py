@@ -8,8 +8,8 @@ from typing import ClassVar
 from bbops.base.model import Model
 from bbops.language.expressions.types import ANY, Type
 from bbops.language.expressions.values import BareField, MapValue, ValueField
+from bbops.language.sql.dialect import Template, seq
 from bbops.language.sql.query import Query
-from bbops.language.sql.template import Template, seq
 from bbops.language.sql.types import SqlTable
 from bbops.language.steps._base import Checking, Example, Static, Step
 from bbops.language.steps._flow import Flow

@@ -9,9 +9,8 @@ from typing import Any, ClassVar, Final
 
 from pydantic import Field, model_validator
 
-from bbops.base.model import Model
+from bbops.base.model import Model, need_one_of
 from bbops.base.names import Duration, EventName
-from bbops.base.one_of import need_one_of
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.emit import load
 from bbops.language.expressions.scope import Scope

@@ -24,9 +24,9 @@ from bbops.language.steps.sql import Sql
 from bbops.language.steps.update import Update
 from bbops.language.steps.validate import Validate
 from bbops.language.steps.verify_jwt import VerifyJwt
-from bbops.review.contract.cookie_sessions import is_guarded
 from bbops.review.contract.outputs import type_of
 from bbops.review.contract.requests import PARTS
+from bbops.review.contract.sessions import is_guarded
 from bbops.runtime.flow.run import code_of, message_of
 
 ERROR: Final[Schema] = {

@@ -15,15 +15,18 @@ from bbops.language.project import Route
 from bbops.review.contract.answers import answers, running
 from bbops.review.contract.chats import chats
 from bbops.review.contract.contract import Contract, Operation, Page, SentEvent
-from bbops.review.contract.cookie_sessions import (
+from bbops.review.contract.examples import examples
+from bbops.review.contract.requests import body, parameters
+from bbops.review.contract.sessions import (
     answers_by_cookie,
     body_by_cookie,
     csrf,
     examples_by_cookie,
+    operation_id,
+    schemes,
+    schemes_of,
+    session,
 )
-from bbops.review.contract.examples import examples
-from bbops.review.contract.requests import body, parameters
-from bbops.review.contract.sessions import operation_id, schemes, schemes_of, session
 from bbops.review.contract.shared import share
 from bbops.review.contract.topics import topics
 from bbops.source.tree import Tree

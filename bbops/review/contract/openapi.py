@@ -20,9 +20,9 @@ from bbops.review.contract.contract import (
     Parameter,
     Scheme,
 )
-from bbops.review.contract.sent_events import openapi_webhooks
-from bbops.review.contract.session_words import session_lines
+from bbops.review.contract.sessions import session_lines
 from bbops.review.contract.shared import rebuilt
+from bbops.review.contract.topics import openapi_webhooks
 
 VERSION: Final = "3.1.0"
 _HEADERS: Final[dict[str, Schema]] = {"retry-after": {"type": "integer", "minimum": 0}}

@@ -6,13 +6,19 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import msgspec
+from pydantic import ValidationError
 
 from bbops.base.errors import BbopsError
+from bbops.language.json_schema import field_schema
+from bbops.language.loading.likes import as_field
+from bbops.language.resources.table import Column, Table
+from bbops.language.shape import Field
 from bbops.review.contract.contract import Operation
+from bbops.review.contract.examples import sample_of
 from bbops.review.contract.form_fields import RequestForm
-from bbops.review.contract.form_requests import FilledForm, fill_form, write_body
-from bbops.review.contract.multipart_bodies import FORM
+from bbops.review.contract.form_requests import FORM, FilledForm, fill_form, write_body
 from bbops.runtime.flow.masking import MASK, is_hidden, mask_text
+from bbops.runtime.values.failures import NOTHING
 
 SAMPLE_SECRET: Final = "correct horse battery staple"  # noqa: S105 - a sample, no secret
 _MAX_DEPTH: Final = 50
@@ -125,3 +131,63 @@ def _echoed(given: Any, response: str) -> dict[str, Any]:
 def _is_equal(sent: Any, received: Any) -> bool:
     shown = escape(received) if isinstance(received, str) else received
     return bool(sent == shown and isinstance(sent, str | int | float) and sent != "")
+
+
+EMAIL: Final = "ada@example.com"
+_INTEGERS: Final = frozenset({"integer", "bigint"})
+
+
+def sample_row(body: Mapping[str, Any], key: str) -> dict[str, Any] | None:
+    """Return a row of a table with a given primary key, and a value in each required column.
+
+    Args:
+        body: the table, as its file has it.
+        key: the primary key as text.
+
+    Returns:
+        None if no row can be made up: the primary key has several columns, a required column
+        refers to another table or copies its type by `like`, or the table is not valid.
+    """
+    table = _parse_table(body)
+    if table is None or len(table.key) != 1 or table.key[0] not in table.columns:
+        return None
+    row: dict[str, Any] = {str(table.key[0]): _key(table.columns[table.key[0]], key)}
+    for name, column in table.columns.items():
+        if name in row or not _is_required(column):
+            continue
+        value = NOTHING if column.references else _sample(table, name)
+        if value is NOTHING:
+            return None
+        row[str(name)] = value
+    return row
+
+
+def has_row(body: Mapping[str, Any], rows: object, key: str) -> bool:
+    """Return whether rows of a table, as a file has them, include a primary key."""
+    table = _parse_table(body)
+    if table is None or len(table.key) != 1 or not isinstance(rows, list):
+        return False
+    return any(isinstance(row, dict) and str(row.get(table.key[0])) == key for row in rows)
+
+
+def _parse_table(body: Mapping[str, Any]) -> Table | None:
+    try:
+        return Table.model_validate(body)
+    except ValidationError:
+        return None
+
+
+def _key(column: Column, key: str) -> int | str:
+    return int(key) if column.type in _INTEGERS and key.isdecimal() else escape(key)
+
+
+def _is_required(column: Column) -> bool:
+    return not column.nullable and column.auto is None and column.default is None
+
+
+def _sample(table: Table, name: str) -> Any:
+    column = table.columns[name]
+    if column.type == "string" and "email" in name and not column.enum:
+        return EMAIL
+    field = as_field(Field.model_validate({"like": f"table.{name}"}), {"table": table})
+    return sample_of(field_schema(field)) if field.like is None else NOTHING

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from bbops.language.expressions.members import read_names
+from bbops.language.expressions.inside import read_names
 from bbops.language.json_schema import Schema, field_schema, shape_schema
 from bbops.language.project import Project, Resource, Route
 from bbops.language.resources.function import Function

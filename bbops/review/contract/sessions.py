@@ -3,13 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 
+from bbops.language.json_schema import Schema
 from bbops.language.project import Project, Resource, Route
 from bbops.language.resources.function import Function
 from bbops.language.resources.project import Refresh
+from bbops.language.resources.project import Session as SessionSettings
 from bbops.language.steps.verify_jwt import VerifyJwt
-from bbops.review.contract.contract import Cookie, Scheme, Session
+from bbops.review.contract.contract import (
+    Answer,
+    Body,
+    Contract,
+    Cookie,
+    Example,
+    Operation,
+    Parameter,
+    Scheme,
+    Session,
+)
 from bbops.runtime.auth.keys import MAKING
 from bbops.runtime.auth.tokens import PATH
 from bbops.runtime.identities.kinds import PATH as SIGN_INS
@@ -117,3 +130,177 @@ def schemes(project: Project, used: Collection[str]) -> tuple[Scheme, ...]:
         Scheme(KEY_QUERY, "query", "api_key", "the same key, where no header can be set"),
     )
     return tuple(scheme for scheme in every if scheme.name in used)
+
+
+def session_lines(contract: Contract) -> list[str]:
+    """Return the lines of a Markdown list; empty if the project has no sign-in."""
+    session = contract.session
+    if session is None:
+        return []
+    routes = {operation.id: operation for operation in contract.operations}
+    return [f"- {name}: {text}" for name, text in _facts(session, routes)]
+
+
+def _facts(session: Session, routes: dict[str, Operation]) -> Iterator[tuple[str, str]]:
+    names = {"Login": "login", "Signup": "signup", "Refresh": "refresh", "Logout": "logout"}
+    for title, key in names.items():
+        route = routes.get(getattr(session, key) or "")
+        yield title, f"`{route.method} {route.path}`" if route else _missing_route(key, session)
+    for path in session.providers:
+        yield "Sign-in elsewhere", f"open `{path}?return=/`, which leads back with the cookie"
+    if session.token_field:
+        yield "Token field", f"`{session.token_field}`"
+    if session.refresh_field:
+        yield "Refresh field", f"`{session.refresh_field}`"
+    yield "Protected header", f"`{session.header}`"
+    yield "Expiry", f"`{session.expires_in}`"
+    if session.refresh_expires_in:
+        yield "Expiry of a sign-in that is not used", f"`{session.refresh_expires_in}`"
+    cookie = session.cookie
+    yield "Cookie", _cookie_text(cookie) if cookie else "none, the client keeps the token"
+    yield "CSRF header", _csrf(session)
+    if session.keys:
+        yield "Public keys", f"`{session.keys}`, for other programs that verify a token"
+
+
+def _missing_route(key: str, session: Session) -> str:
+    if key == "refresh":
+        return "none; when the token has expired, log in again"
+    if key == "logout" and session.cookie is None:
+        return "none; the client forgets the token"
+    return "none"
+
+
+def _cookie_text(cookie: Cookie) -> str:
+    parts = [
+        f"`{cookie.name}`", "HttpOnly", f"SameSite {cookie.same_site}",
+        "Secure" if cookie.secure else "not Secure", f"path `{cookie.path}`",
+        f"domain `{cookie.domain}`" if cookie.domain else "",
+    ]  # fmt: skip
+    return ", ".join(filter(None, parts)) + "; requests use `credentials: include`"
+
+
+def _csrf(session: Session) -> str:
+    if session.csrf_header is None:
+        return "none"
+    return (
+        f"`{session.csrf_header}`, with the value of the cookie `csrf`, where something changes;"
+        " the answer that signs in has the same header"
+    )
+
+
+def is_guarded(project: Project, route: Route) -> bool:
+    """Return whether a request may be refused because of the page that it comes from."""
+    session = _kept_by(project)
+    if session is None:
+        return False
+    by_role = route.endpoint.name in _giving(session) | _taking(session)
+    return by_role or _is_change(project, route)
+
+
+def csrf(project: Project, route: Route) -> tuple[Parameter, ...]:
+    """Return the header that repeats the CSRF cookie, if the request needs one."""
+    session = _kept_by(project)
+    if session is None or session.csrf_header is None or not is_guarded(project, route):
+        return ()
+    if not _is_change(project, route) and route.endpoint.name not in _taking(session):
+        return ()
+    about = "the value of the cookie 'csrf'; needed where a cookie says who asks"
+    return (Parameter(session.csrf_header, "header", False, {"type": "string"}, about),)  # noqa: FBT003
+
+
+def body_by_cookie(project: Project, route: Route, body: Body | None) -> Body | None:
+    """Return a body whose refresh token is optional, since it comes with a cookie."""
+    session = _kept_by(project)
+    if body is None or session is None or route.endpoint.name not in _taking(session):
+        return body
+    needed = [field for field in body.schema.get("required", ()) if field != session.refresh_field]
+    schema = {name: value for name, value in body.schema.items() if name != "required"}
+    schema |= {"required": needed} if needed else {}
+    return Body(body.content_type, bool(needed), schema)
+
+
+def answers_by_cookie(
+    project: Project, route: Route, answers: Iterable[Answer]
+) -> tuple[Answer, ...]:
+    """Return answers without the tokens, which leave as cookies."""
+    session = _kept_by(project)
+    if session is None:
+        return tuple(answers)
+    gives, fields = route.endpoint.name in _giving(session), _fields(session)
+    clears = route.endpoint.name == session.logout
+    headers = ("set-cookie", *((session.csrf_header.lower(),) if session.csrf_header else ()))
+    found = []
+    for answer in answers:
+        schema, is_good = answer.schema, answer.status is not None and answer.status < 400
+        if is_good and gives and schema is not None and _has(schema, fields):
+            lacks = _without_fields(schema, fields)
+            found.append(replace(answer, schema=lacks, headers=(*answer.headers, *headers)))
+        elif is_good and clears:
+            found.append(replace(answer, headers=(*answer.headers, "set-cookie")))
+        else:
+            found.append(answer)
+    return tuple(found)
+
+
+def examples_by_cookie(
+    project: Project, route: Route, examples: Iterable[Example]
+) -> tuple[Example, ...]:
+    """Return examples in the endpoint's form: the tests of its function contain the tokens."""
+    session = _kept_by(project)
+    if session is None or route.endpoint.name not in _giving(session):
+        return tuple(examples)
+    fields = _fields(session)
+    return tuple(
+        replace(example, value={
+            name: value for name, value in example.value.items() if name not in fields
+        })
+        if example.status < 400 and isinstance(example.value, dict) else example
+        for example in examples
+    )  # fmt: skip
+
+
+def _is_change(project: Project, route: Route) -> bool:
+    """Return whether a cookie may authenticate a change, here or in a step `verifyJwt`."""
+    if route.method == "GET":
+        return False
+    names = (route.function, *route.middleware)
+    steps = (step for name in names for step in project.functions[name].model.every_step)
+    looks = (isinstance(looked, VerifyJwt) and looked.verify_jwt.token is None for looked in steps)
+    return route.authentication in {"JWT", "Optional"} or any(looks)
+
+
+def _kept_by(project: Project) -> SessionSettings | None:
+    """Return the session of a project that keeps tokens in cookies."""
+    settings = project.settings.model
+    has_cookie = settings.session is not None and settings.session.cookie is not None
+    return settings.session if has_cookie and settings.auth is not None else None
+
+
+def _giving(session: SessionSettings) -> set[str]:
+    return {call for call in (session.login, session.signup, session.refresh) if call}
+
+
+def _taking(session: SessionSettings) -> set[str]:
+    return {call for call in (session.refresh, session.logout) if call}
+
+
+def _fields(session: SessionSettings) -> set[str]:
+    return {field for field in (session.token_field, session.refresh_field) if field}
+
+
+def _has(schema: Schema, fields: Collection[str]) -> bool:
+    inner = any(_has(part, fields) for part in schema.get("anyOf", ()))
+    return inner or any(name in fields for name in schema.get("properties", ()))
+
+
+def _without_fields(schema: Schema, fields: Collection[str]) -> Schema:
+    found = dict(schema)
+    if "anyOf" in found:
+        found["anyOf"] = [_without_fields(part, fields) for part in found["anyOf"]]
+    if "properties" in found:
+        kept = {name: inner for name, inner in found["properties"].items() if name not in fields}
+        found["properties"] = kept
+        needed = [name for name in found.pop("required", ()) if name not in fields]
+        found |= {"required": needed} if needed else {}
+    return found

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from bbops.base.diagnostics import Diagnostic
-from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.base.diagnostics import Diagnostic, JsonDiagnostic
 from bbops.compiler.check import CheckedProject
 from bbops.language.addons._base import kind
 from bbops.language.resources._own_addon import OwnAddon
 from bbops.language.resources.addon import Addon
 from bbops.language.steps._base import step_kinds
 from bbops.review.outline.outline import AddonOutline, AddonStepOutline
+from bbops.review.outline.resources import find_variables
 from bbops.review.outline.steps import addon_of
-from bbops.review.outline.variables import find_variables
 
 _Uses = Mapping[str, Mapping[str, set[str]]]
 """The functions that use each step, by addon and key."""

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bbops.base.diagnostics import Diagnostic
-from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.base.diagnostics import Diagnostic, JsonDiagnostic
 from bbops.compiler.check import CheckedProject
 from bbops.review.outline.addons import outline_addons
-from bbops.review.outline.cases import outline_tests
-from bbops.review.outline.channels import outline_channels
-from bbops.review.outline.endpoints import outline_endpoints
-from bbops.review.outline.functions import outline_functions
 from bbops.review.outline.outline import Outline
 from bbops.review.outline.relations import Relations
-from bbops.review.outline.tables import outline_tables
-from bbops.review.outline.topics import outline_topics
-from bbops.review.outline.variables import outline_variables
+from bbops.review.outline.resources import (
+    outline_channels,
+    outline_endpoints,
+    outline_functions,
+    outline_tests,
+    outline_variables,
+)
+from bbops.review.outline.tables import outline_tables, outline_topics
 from bbops.review.outline.work import (
     outline_agents,
     outline_tasks,

@@ -7,12 +7,19 @@ from collections.abc import Iterator
 from typing import Final
 
 from bbops.language.project import Resource
+from bbops.language.resources.realtime import Realtime
 from bbops.language.resources.table import Column, Table
-from bbops.review.outline.outline import ColumnOutline, IndexOutline, RuleOutline, TableOutline
-from bbops.review.outline.places import first_line, line_of, text_at
+from bbops.review.outline.outline import (
+    ColumnOutline,
+    IndexOutline,
+    RuleOutline,
+    TableOutline,
+    TopicOutline,
+)
 from bbops.review.outline.relations import Relations
-from bbops.review.outline.topics import topic_table
+from bbops.review.outline.resources import first_line, line_of, text_at
 from bbops.review.outline.work import trigger_table
+from bbops.runtime.realtime.rows import DELETED, INSERTED, LEFT, UPDATED
 
 _RULES: Final = (
     ("access", "read"), ("access", "write"), ("access", "insert"), ("access", "update"),
@@ -93,3 +100,28 @@ def _rules(table: Resource[Table]) -> Iterator[RuleOutline]:
     for name in table.model.checks:
         text = text_at(table, "checks", name)
         yield RuleOutline(f"check {name}", line_of(table, "checks", name), text)
+
+
+def outline_topics(relations: Relations) -> Iterator[TopicOutline]:
+    """Yield the topics of a project by name."""
+    for name, topic in sorted(relations.project.realtime.items()):
+        model = topic.model
+        yield TopicOutline(
+            name=name,
+            file=topic.file,
+            line=1,
+            description=(model.description or "").strip(),
+            pattern=model.topic,
+            authentication=model.authentication,
+            middleware=tuple(model.middleware),
+            events=(INSERTED, UPDATED, LEFT, DELETED) if model.rows else tuple(model.events),
+            table=topic_table(model),
+            history=f"{model.history.size} for {model.history.for_}" if model.history else "",
+            has_presence=model.presence is not None,
+            functions=relations.publishers.get(name, ()),
+        )
+
+
+def topic_table(topic: Realtime) -> str:
+    """Return the table of a topic of rows; empty for another one."""
+    return str(topic.rows.table) if topic.rows else ""

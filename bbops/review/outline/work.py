@@ -16,8 +16,8 @@ from bbops.review.outline.outline import (
     TriggerOutline,
     WebhookOutline,
 )
-from bbops.review.outline.places import text_at
 from bbops.review.outline.relations import Relations
+from bbops.review.outline.resources import text_at
 
 
 def outline_tasks(relations: Relations) -> Iterator[TaskOutline]:

@@ -11,8 +11,8 @@ from bbops.language.addons._base import AddonKind
 from bbops.language.addons._base import kind as addon_kind
 from bbops.language.project import Project, Resource
 from bbops.language.resources._own_addon import ENDPOINT, OwnAddon, OwnStep
-from bbops.review.plan.finding import Finding, finding
-from bbops.review.plan.pairs import Pairs
+from bbops.review.plan.changes import Pairs
+from bbops.review.plan.codes import Finding, finding
 
 _CODE = "outside-address"
 

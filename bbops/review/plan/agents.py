@@ -8,9 +8,9 @@ from typing import Final
 from bbops.language.expressions.values import Expression
 from bbops.language.project import Resource
 from bbops.language.resources.agent import Agent, AgentTool
-from bbops.review.plan.finding import Finding, finding
+from bbops.review.plan.changes import Pairs
+from bbops.review.plan.codes import Finding, finding
 from bbops.review.plan.opened import Shape, shape
-from bbops.review.plan.pairs import Pairs
 
 _STARTS: Final = {
     "chat": "anybody can chat with it", "webhook": "a webhook starts it",

@@ -10,10 +10,12 @@ from pydantic.alias_generators import to_snake
 
 from bbops.base.names import env_name
 from bbops.language.addons._base import kind as addon_kind
-from bbops.language.project import Project
+from bbops.language.project import Project, Resource
 from bbops.language.resources._own_addon import ENDPOINT, OwnAddon
 from bbops.language.resources._sign_in import Provider
+from bbops.language.resources.project import Project as ProjectSettings
 from bbops.language.steps.http import Http
+from bbops.review.plan.codes import Finding, finding
 from bbops.review.plan.reach import Server, host_of, server_of
 from bbops.runtime.identities.kinds import KINDS
 
@@ -74,3 +76,33 @@ def _of_addon(name: str, model: Any) -> Iterator[Server]:
         yield Server(f"{address}/", env_name(address) or "")
     elif found:
         yield from (Server(f"https://{host}/") for host in found.hosts)
+
+
+_CODE = "sign-in-provider-added"
+
+
+def find_added_providers(
+    base: Resource[ProjectSettings], head: Resource[ProjectSettings]
+) -> Iterator[Finding]:
+    """Yield providers that are new or have another issuer, or that join more accounts."""
+    old, new = base.model.auth, head.model.auth
+    if new is None:
+        return
+    had = old.providers if old else {}
+    for name, provider in new.providers.items():
+        place, before = head.place("auth", "providers", name, key=True), had.get(name)
+        issuer = provider.issuer_of(name)
+        if before is None or before.issuer_of(name) != issuer:
+            yield finding(_CODE, name, f"users can sign in at '{issuer}'", place)
+        elif more := sorted(set(provider.domains) - set(before.domains)):
+            message = f"it is believed whose mailboxes of {', '.join(more)} are"
+            yield finding(_CODE, name, message, place)
+    was = old.profile.email_verified if old else None
+    now = new.profile.email_verified
+    if had and new.providers and now is not None and now != was:
+        message = f"an identity joins the account of its address where '{now}' says so"
+        yield finding(_CODE, "profile", message, head.place("auth", "profile", "emailVerified"))
+    blocked = old.profile.blocked if old else None
+    if had and new.providers and blocked is not None and blocked != new.profile.blocked:
+        message = f"accounts can sign in where '{blocked}' says that they may not"
+        yield finding(_CODE, "profile", message, head.place("auth", "profile"))

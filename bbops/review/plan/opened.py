@@ -22,8 +22,8 @@ from bbops.language.sql.types import SqlTable
 from bbops.language.steps._select import opened, path_to
 from bbops.language.steps._shape import Many, Selected
 from bbops.language.steps.find import Find
-from bbops.review.plan.finding import Finding, finding
-from bbops.review.plan.pairs import Pairs, address, run_by, title
+from bbops.review.plan.changes import Pairs, address, run_by, title
+from bbops.review.plan.codes import Finding, finding
 
 _CHOSEN: Final = frozenset({"params", "query", "input", "headers", "request"})
 """Roots that the client chooses: a condition on them protects no row."""

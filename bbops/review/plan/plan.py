@@ -11,11 +11,15 @@ import msgspec
 from bbops.compiler.check import CheckedProject
 from bbops.review.plan.access import find_access
 from bbops.review.plan.breaking import find_breaks
-from bbops.review.plan.changes import ResourceChange, RouteChange, find_resources, find_routes
-from bbops.review.plan.finding import Finding
-from bbops.review.plan.needs import Needs, find_needs
-from bbops.review.plan.pairs import Pairs
-from bbops.review.plan.review import Rules, Verdict, judge, read_rules
+from bbops.review.plan.changes import (
+    Pairs,
+    ResourceChange,
+    RouteChange,
+    find_resources,
+    find_routes,
+)
+from bbops.review.plan.codes import Finding
+from bbops.review.plan.review import Needs, Rules, Verdict, find_needs, judge, read_rules
 from bbops.review.plan.tables import TableChange, find_tables
 from bbops.review.plan.work import REFUSED, WorkChange, find_work
 

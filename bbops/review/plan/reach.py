@@ -8,8 +8,7 @@ from typing import Final, NamedTuple
 from urllib.parse import urlsplit
 
 from bbops.base.diagnostics import Place
-from bbops.language.expressions.inside import expressions
-from bbops.language.expressions.members import ANY_MEMBER, members
+from bbops.language.expressions.inside import ANY_MEMBER, expressions, members
 from bbops.language.expressions.nodes import ItemAccess, Member
 from bbops.language.expressions.values import Constant, Template, Value
 from bbops.language.project import Project, Resource
@@ -17,8 +16,8 @@ from bbops.language.resources.function import Function
 from bbops.language.steps.http import Http
 from bbops.language.steps.sql import Sql
 from bbops.review.plan.addons import find_addons
-from bbops.review.plan.finding import Finding, finding
-from bbops.review.plan.pairs import Pairs
+from bbops.review.plan.changes import Pairs
+from bbops.review.plan.codes import Finding, finding
 from bbops.runtime.vendors.smtp_mail import PORTS as SMTP_PORTS
 
 Reached = tuple[str, str, Place]

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from bbops.base.names import env_name
 from bbops.language.project import Resource
 from bbops.language.resources.project import Cookie, Project, Review, SignedReview, VerifyingKey
-from bbops.review.plan.finding import Finding, finding
-from bbops.review.plan.providers import find_added_providers
+from bbops.review.plan.codes import Finding, finding
+from bbops.review.plan.hosts import find_added_providers
 
 _SAME_SITE = ("Strict", "Lax", "None")
 """The values, strictest first."""

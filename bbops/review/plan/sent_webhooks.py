@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from bbops.language.json_schema import shape_schema
 from bbops.language.project import Resource
 from bbops.language.resources.webhook import ReceiverTable, Webhook
-from bbops.review.plan.answers import schema_breaks
-from bbops.review.plan.finding import Finding, finding
-from bbops.review.plan.pairs import Pairs
+from bbops.review.plan.changes import Pairs
+from bbops.review.plan.codes import Finding, finding
+from bbops.review.plan.requests import schema_breaks
 
 
 def find_sent_breaks(pairs: Pairs) -> Iterator[Finding]:

@@ -18,7 +18,7 @@ from bbops.database.diff.renames import find_renames, with_renames
 from bbops.database.diff.row_mapping import Carrier
 from bbops.database.schema.shape import Reference, differ
 from bbops.database.sqlite.ddl import SqliteConversions, SqliteDdl
-from bbops.review.plan.pairs import Pairs
+from bbops.review.plan.changes import Pairs
 
 Risk = Literal["safe", "depends", "destructive", "impossible"]
 """`depends`: on rows that are not counted yet; without rows in the way it is safe."""

@@ -11,10 +11,10 @@ from bbops.language.expressions.values import Expression
 from bbops.language.project import Resource
 from bbops.language.resources.realtime import Realtime, Rows
 from bbops.review.contract.topics import messages
-from bbops.review.plan.answers import schema_breaks
-from bbops.review.plan.finding import Finding, finding
+from bbops.review.plan.changes import Pairs
+from bbops.review.plan.codes import Finding, finding
 from bbops.review.plan.opened import shape
-from bbops.review.plan.pairs import Pairs
+from bbops.review.plan.requests import schema_breaks
 
 Topic = Resource[Realtime]
 

@@ -13,13 +13,13 @@ from bbops.compiler.check import CheckedProject
 from bbops.compiler.compile.agents import agent_tasks, agent_triggers
 from bbops.compiler.compile.row_events import find_row_events
 from bbops.compiler.compile.work import find_works, functions_of, read_code
-from bbops.database.sqlite.trial import TrialDatabase
+from bbops.database.sqlite.author_sql import TrialDatabase
 from bbops.database.sqlite.violations import compile_error
 from bbops.language.project import Resource
 from bbops.language.resources.task import Task
 from bbops.language.sql.sqlite import SQLITE
+from bbops.review.plan.changes import Pairs
 from bbops.review.plan.codes import CODES
-from bbops.review.plan.pairs import Pairs
 from bbops.runtime.agents.values import work_name
 from bbops.runtime.values.units import seconds
 from bbops.runtime.work.schedules import Schedule

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any, Final
 
-from bbops.base.streaming import StreamEvent
+from bbops.base.doors import StreamEvent
 from bbops.runtime.agents.control import AgentControl, RunDetails, RunSummary
 from bbops.runtime.agents.tables import INSERT_CHAT, RunRow
 from bbops.runtime.agents.values import AGENT_LIMIT, work_name

@@ -11,7 +11,7 @@ _MAX_TEXTS = 256
 
 
 class Statement:
-    """Renders a template (see `bbops.language.sql.template`) once per combination of switches."""
+    """Renders a template (see `bbops.language.sql.dialect`) once per combination of switches."""
 
     __slots__ = ("sql", "switch_count", "template", "texts", "words")
 

@@ -11,9 +11,8 @@ from math import inf
 from time import perf_counter
 from typing import Any, NoReturn
 
+from bbops.base.doors import Folder, Pieces, StreamEvent
 from bbops.base.host import Log
-from bbops.base.storage import Folder
-from bbops.base.streaming import Pieces, StreamEvent
 from bbops.runtime.auth.tokens import Tokens
 from bbops.runtime.flow.caching import Cache
 from bbops.runtime.values.failures import NOTHING, BadValue, FlowError, OutOfFuel, Thrown, WrongKind

@@ -7,6 +7,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager, context
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from bbops.base.doors import Listed, OpenFile, Parts, Pieces, RunFile, Storage
 from bbops.base.host import (
     Addons,
     Database,
@@ -19,8 +20,6 @@ from bbops.base.host import (
     Parameters,
     Realtime,
 )
-from bbops.base.storage import Listed, OpenFile, Parts, RunFile, Storage
-from bbops.base.streaming import Pieces
 from bbops.runtime.values.failures import DatabaseFailure, Unavailable
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from hashlib import sha256
 from mimetypes import MimeTypes
 from typing import Any, Final
 
-from bbops.base.storage import Folder
+from bbops.base.doors import Folder
 from bbops.runtime.flow.run import Answer
 from bbops.runtime.http.compression import is_known
 from bbops.runtime.http.headers import Headers, find_header

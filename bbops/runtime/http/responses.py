@@ -12,8 +12,8 @@ from typing import Any
 
 import msgspec
 
+from bbops.base.doors import Folder
 from bbops.base.header_values import encode_value
-from bbops.base.storage import Folder
 from bbops.runtime.auth.api_keys import KeyUses
 from bbops.runtime.auth.tokens import Credentials, Tokens
 from bbops.runtime.flow.masking import Mask

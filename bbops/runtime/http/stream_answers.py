@@ -16,7 +16,7 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any, Final
 
-from bbops.base.streaming import StreamEvent
+from bbops.base.doors import StreamEvent
 from bbops.runtime.flow.run import Answer, SentStream
 from bbops.runtime.http.exchanges import STREAM, write_event
 from bbops.runtime.http.headers import has_header

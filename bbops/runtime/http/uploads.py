@@ -85,7 +85,7 @@ class Uploads:
         Args:
             boundary: what stands between the parts.
             chunks: the body.
-            folder: of the run, see `bbops.base.storage.Folder`.
+            folder: of the run, see `bbops.base.doors.Folder`.
 
         Raises:
             InvalidInput: the parts cannot be read.

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
-from bbops.base.storage import Files
+from bbops.base.doors import Files
 from bbops.runtime.flow.run import Answer, Function, Run, SentStream
 from bbops.runtime.http.authorization import Admission, check_name
 from bbops.runtime.http.cors import Cors

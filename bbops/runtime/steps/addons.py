@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from bbops.base.storage import Folder
-from bbops.base.streaming import Pieces
+from bbops.base.doors import Folder, Pieces
 from bbops.runtime.flow.run import Run, SentStream
 from bbops.runtime.values.fields import Spec
 from bbops.runtime.values.shapes import compile_shape

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from bbops.base.doors import OpenResponse
 from bbops.base.host import HttpResponse
-from bbops.base.streaming import OpenResponse
 from bbops.runtime.values.failures import Failure, HttpFailure
 from bbops.runtime.values.outside import MOST_WORDS, Refusal
 from bbops.runtime.vendors._work import AddonFailure, ReadRefusal, Work, read_json, write_json

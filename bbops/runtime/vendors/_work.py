@@ -11,9 +11,8 @@ from urllib.parse import urlsplit
 import msgspec
 from msgspec import UNSET
 
+from bbops.base.doors import Folder, Pieces
 from bbops.base.host import Follows, Host, Http, HttpRequest, HttpResponse
-from bbops.base.storage import Folder
-from bbops.base.streaming import Pieces
 from bbops.runtime.values.failures import Failure, FlowError, HttpFailure
 from bbops.runtime.values.outside import Refusal, failure_of, read_pause, send
 from bbops.runtime.values.values import check_size, spend

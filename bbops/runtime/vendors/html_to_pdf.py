@@ -11,8 +11,8 @@ from contextlib import aclosing
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from bbops.base.doors import Asked, Page, Supplied
 from bbops.base.host import HttpRequest
-from bbops.base.printing import Asked, Page, Supplied
 from bbops.runtime.values.failures import FlowError, HttpFailure, Thrown
 from bbops.runtime.values.outside import Refusal, failure_of, send
 from bbops.runtime.values.values import spend

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from bbops.base.storage import OpenFile, RunFile, Storage
+from bbops.base.doors import OpenFile, RunFile, Storage
 from bbops.runtime.values.failures import FlowError, Thrown
 from bbops.runtime.values.values import spend
 from bbops.runtime.vendors._parts import read_base, read_path

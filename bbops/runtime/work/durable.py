@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from bbops.base.doors import Listed, OpenFile, Parts, Pieces, RunFile, Storage
 from bbops.base.host import (
     Addons,
     Clock,
@@ -25,8 +26,6 @@ from bbops.base.host import (
     Random,
     Realtime,
 )
-from bbops.base.storage import Listed, OpenFile, Parts, RunFile, Storage
-from bbops.base.streaming import Pieces
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.work.events import EventOutbox
 from bbops.runtime.work.fenced_writes import FenceErrors

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from cronsim import CronSim
 
-from bbops.base.json_jobs import TaskTicks, TickTime
+from bbops.base.json_work import TaskTicks, TickTime
 from bbops.runtime.work.values import Tick, TickDue
 
 MAX_MISSED: Final = 100
@@ -223,7 +223,7 @@ def list_ticks(
     """Return the next ticks of a task.
 
     Args:
-        task: the task, compiled by `bbops.compiler.compile.schedules`.
+        task: the task, compiled by `bbops.compiler.compile.work`.
         count: the number of ticks.
         now: the time in milliseconds since 1970.
         waiting: the next tick in the queue; ignored if its schedule differs.

@@ -206,7 +206,7 @@ _OLDEST_INTERVAL: Final = 8
 
 
 class SqlEngine:
-    """An `Engine` over the tables of `bbops.database.schema.work_tables`."""
+    """An `Engine` over the tables of `bbops.database.schema.own`."""
 
     def __init__(
         self, database: Database, dialect: WorkDialect, owner: str, *,

@@ -109,3 +109,33 @@ def _read(place: Place, arguments: Sequence[str]) -> str:
 def _read_arrival(line: str) -> Arrival:
     commit, parents, tree, author = line.split("\0", 3)
     return Arrival(commit, tuple(parents.split()), tree, author)
+
+
+MOST_BYTES: Final = 32 << 20
+"""Of their ids: some 700,000, more than a push may have objects."""
+
+
+def find_new(place: Place, tips: Sequence[str]) -> list[str]:
+    """Return the commits in the history of some that no ref of the repository holds.
+
+    Args:
+        place: the repository, with the objects of a push that is not accepted yet.
+        tips: whole ids.
+
+    Raises:
+        GitError: the repository cannot be read, or they are too many.
+    """
+    return _list(place, ("--not", "--all", "--stdin"), tips)
+
+
+def find_between(place: Place, bases: Sequence[str], head: str) -> list[str]:
+    """Return the commits that `head` has in its history and none of `bases` has; raises alike."""
+    return _list(place, ("--stdin",), (head, *(f"^{one}" for one in bases)))
+
+
+def _list(place: Place, options: Sequence[str], lines: Sequence[str]) -> list[str]:
+    arguments = ("rev-list", *options)
+    answer = run(place, arguments, lines, limits=Limits(output_bytes=MOST_BYTES))
+    if answer.status or answer.ended:
+        raise failure(answer, arguments)
+    return answer.output.decode().split()

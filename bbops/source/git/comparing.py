@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 from bbops.base.errors import GitError
 from bbops.source.git.command import Answer, run
 from bbops.source.git.environment import Limits
 from bbops.source.git.place import Place
+from bbops.source.git.store import GitTree, Store
 
 MOST_BYTES: Final = 4 << 20
 _SECONDS: Final = 8.0
@@ -49,3 +51,35 @@ def read_patch(
     if (answer.status or answer.ended) and len(answer.output) < most_bytes:
         raise GitError("cannot compare the two: the difference is too large, or one is damaged")
     return answer.output[:most_bytes].decode(errors="replace")
+
+
+_ACCEPTED: Final = ("origin/main", "main", "HEAD")
+"""Where that is, the likeliest first: `main` here may be ahead of what was published."""
+
+
+def find_around(folder: Path) -> tuple[Path, str] | None:
+    """Return the repository around a folder and the folder's path in it, None without one."""
+    here = folder.resolve()
+    for top in (here, *here.parents):
+        if (top / ".git").exists() or (top == here and (top / "HEAD").is_file()):
+            under = here.relative_to(top).as_posix()
+            return top, "" if under == "." else under
+    return None
+
+
+def find_base(folder: Path) -> GitTree | None:
+    """Return the project of a folder as origin/main holds it, else main, else what is committed.
+
+    None without a repository or a commit.
+    """
+    found = find_around(folder)
+    if found is None:
+        return None
+    top, under = found
+    try:
+        store = Store.open(top)
+        named = ((name, store.find_commit(name)) for name in _ACCEPTED)
+        name, commit = next(((name, commit) for name, commit in named if commit), ("", None))
+        return GitTree(store, commit, branch=name, under=under) if commit else None
+    except GitError:  # not to be read: as if there were none
+        return None

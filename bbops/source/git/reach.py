@@ -9,8 +9,8 @@ from bbops.base.errors import GitError
 from bbops.source.git.command import failure, run
 from bbops.source.git.comparing import compare
 from bbops.source.git.environment import Limits
-from bbops.source.git.parts import Part
 from bbops.source.git.place import Place
+from bbops.source.git.revisions import Part
 
 MOST_BASES: Final = 20
 MOST_NAMES_BYTES: Final = 16 << 20

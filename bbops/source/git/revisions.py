@@ -26,3 +26,14 @@ def read_revision(text: str | None) -> Revision:
 def commit_of(text: str | None) -> str:
     """Return the commit that a text names; empty where it names none."""
     return read_revision(text).commit
+
+
+class Part(NamedTuple):
+    """A folder of a repository, all of it where it is empty, as one branch has it."""
+
+    branch: str
+    folder: str
+
+    def holds(self, path: str) -> bool:
+        """Return whether a file is in the folder."""
+        return not self.folder or path.startswith(f"{self.folder}/")

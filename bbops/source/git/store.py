@@ -18,7 +18,7 @@ from bbops.source.git.command import INSTALL, Answer, failure, run
 from bbops.source.git.environment import Limits
 from bbops.source.git.place import Place, Stamp, find_repository, stamp_branch
 from bbops.source.git.writing import BBOPS, Identity
-from bbops.source.tree import BlobId, Entry, FilePath, is_safe
+from bbops.source.tree import BlobId, Entry, FilePath, is_local, is_safe
 
 OLDEST_GIT = (2, 38)
 MAX_LISTED_BYTES = 16 << 20
@@ -354,3 +354,27 @@ def _parse_batch(output: bytes) -> dict[BlobId, bytes]:
                 found[BlobId(words[0].decode())] = output[at : at + size]
             at += size + 1
     return found
+
+
+class GitTree:
+    """A commit's files below `under`, read from the repository's objects: nothing is checked out.
+
+    Folders that belong to one machine are left out, as in a folder's tree, so both agree.
+    """
+
+    def __init__(self, store: Store, commit: str, *, branch: str = "main", under: str = "") -> None:
+        algorithm = "sha1" if len(commit) == 40 else "sha256"
+        self.revision = f"{branch}@{algorithm}:{commit}"
+        self._store, self._commit, self._under = store, commit, under
+        self._entries: Sequence[Entry] | None = None
+
+    def entries(self) -> Sequence[Entry]:
+        """Return every file, sorted by path from `under`."""
+        if self._entries is None:  # a commit never changes
+            listed = self._store.entries(self._commit, self._under)
+            self._entries = [entry for entry in listed if not is_local(entry.path)]
+        return self._entries
+
+    def read(self, blobs: Sequence[BlobId]) -> dict[BlobId, bytes]:
+        """Return the bytes behind each id; an id the repository does not hold is left out."""
+        return self._store.read(blobs)

@@ -7,7 +7,8 @@ depth, number of values, aliases.
 from __future__ import annotations
 
 import re
-from typing import Any
+from bisect import bisect_right
+from typing import Any, Final
 
 from yaml import events as kinds
 
@@ -20,6 +21,7 @@ from bbops.source.yaml.complaints import (
     problem,
     refuse_name,
 )
+from bbops.source.yaml.events import Parse
 from bbops.source.yaml.nodes import Map, Mark, Problem, Seq, Text, Unreadable
 from bbops.source.yaml.scalars import resolve
 
@@ -304,3 +306,38 @@ def _at(source: str, at: int) -> tuple[int, int]:
 def _moved(source: str, mark: Mark, at: int) -> Mark:
     line, column = _at(source, at) if at != mark.start else (mark.line, mark.column)
     return mark._replace(line=line, column=column, start=at, end=max(at, mark.end))
+
+
+TURNING: Final = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+"""The characters, as a part of a class of a regular expression."""
+
+_TURNING: Final = re.compile(f"[{TURNING}]")
+_MOST: Final = 20
+_SEEN: Final = ": the text may not be what it looks like"
+
+
+def find_directions(source: str, parse: Parse) -> tuple[tuple[Problem, ...], tuple[Problem, ...]]:
+    """Return what is refused of a file that can be parsed, and what is only pointed out."""
+    if source.isascii() or not _TURNING.search(source):
+        return (), ()
+    events: list[Any] = [one for one in parse(source) if type(one) is kinds.ScalarEvent]
+    scalars = [(one.start_mark.index, one.end_mark.index, bool(one.style)) for one in events]
+    refused, shown = [], []
+    for found in _TURNING.finditer(source):
+        at = bisect_right(scalars, (found.start(), len(source), True)) - 1
+        is_plain = at >= 0 and scalars[at][1] > found.start() and not scalars[at][2]
+        if is_plain:
+            refused.append(_tell(source, found.start()))
+        else:
+            shown.append(_tell(source, found.start(), _SEEN))
+    return tuple(refused[:_MOST]), tuple(shown[:_MOST])
+
+
+def _tell(source: str, at: int, consequence: str = "") -> Problem:
+    message = f"character {_name(source[at])} changes the text direction{consequence}"
+    hint = f'remove it, or write it as \\u{ord(source[at]):04X} inside "…"'
+    return problem(source, at, message, hint, "text-direction")
+
+
+def _name(character: str) -> str:
+    return f"U+{ord(character):04X}"

@@ -13,9 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bbops.source.yaml import places
-from bbops.source.yaml.builder import Builder
+from bbops.source.yaml.builder import Builder, find_directions
 from bbops.source.yaml.complaints import explain, problem
-from bbops.source.yaml.directions import find_directions
 from bbops.source.yaml.events import Broken, Parse, parse
 from bbops.source.yaml.nodes import Map, Mark, Problem, Seq, Text, Unreadable
 

@@ -10,8 +10,17 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from bbops.source.yaml.document import Document, load
-from bbops.source.yaml.layout import BLANK, Block, Entry, Leaf, comments_of, read_layout
-from bbops.source.yaml.quotes import write_inline, write_key, write_lines
+from bbops.source.yaml.layout import (
+    BLANK,
+    Block,
+    Entry,
+    Leaf,
+    comments_of,
+    read_layout,
+    write_inline,
+    write_key,
+    write_lines,
+)
 
 WIDTH = 100
 """A list or map in brackets that is longer, and was not on one line, is written in lines."""

@@ -45,7 +45,7 @@ def plan_data(project: str | None, state: Path | None, *, as_json: bool) -> int:
     if as_json:
         from bbops.database.migrate.listening import find_all_refused  # noqa: PLC0415 - only for this
         from bbops.database.migrate.opened import read_tables  # noqa: PLC0415 - only for this
-        from bbops.database.migrate.serialization import as_json as told  # noqa: PLC0415 - only for this
+        from bbops.database.migrate.rollout_plan import as_json as told  # noqa: PLC0415 - only for this
 
         with read_tables(place) as live:
             triggers = find_all_refused(live, tables)

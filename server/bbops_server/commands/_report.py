@@ -10,7 +10,7 @@ import click
 import msgspec
 
 from bbops.base.console import say, wants_color
-from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.render import printable, render
 from bbops_server.commands._lines import lines_of
 from bbops_server.process.messages.reports import (

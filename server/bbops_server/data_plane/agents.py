@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from bbops.base.json_agents import (
+from bbops.base.json_work import (
     AgentCall,
     AgentRun,
     AgentRunStory,

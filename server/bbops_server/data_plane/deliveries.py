@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from bbops.base.addresses import split
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import ServerError
-from bbops.base.json_deliveries import Delivery, DeliveryStory, DeliveryTry, JsonReceiver
+from bbops.base.json_work import Delivery, DeliveryStory, DeliveryTry, JsonReceiver
 from bbops.runtime.flow.masking import MASK, is_hidden
 from bbops.runtime.work.sent_webhooks import WEBHOOKS, DeliveryLog, DeliverySummary
 from bbops.runtime.work.webhooks import TRIGGERS, ReceivedDelivery, ReceivedLog

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import ServerError
-from bbops.base.json_events import LoggedEvent
+from bbops.base.json_work import LoggedEvent
 from bbops.database.open import work_dialect
 from bbops.runtime.work.events import MAX_REPLAYED, EventLog
 from bbops.runtime.work.rows import is_row_event

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeAlias
 from msgspec.structs import replace
 
 from bbops.base.errors import ServerError
-from bbops.base.json_jobs import Job, JobStory, TaskTime
+from bbops.base.json_work import Job, JobStory, TaskTime
 from bbops.database.open import Opened, work_dialect
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.control import WorkControl

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Final, Literal
 
-from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.base.diagnostics import JsonDiagnostic
 
 PullState = Literal["open", "merged", "closed"]
 CheckState = Literal["pending", "success", "failure"]

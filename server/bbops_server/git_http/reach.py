@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from bbops.source.git.parts import Part
+from bbops.source.git.revisions import Part
 from bbops_server.accounts.rules import Caller, Permission, may
 from bbops_server.git_http.repository import Repository
 from bbops_server.process.children import SupervisedChild

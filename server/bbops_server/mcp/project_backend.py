@@ -12,7 +12,7 @@ import msgspec
 from msgspec.structs import replace
 
 from bbops.base.errors import BbopsError
-from bbops.base.json_addons import TestedAddon
+from bbops.base.json_work import TestedAddon
 from bbops.interfaces.mcp.operation import RepositoryOperation
 from bbops.interfaces.mcp.project.apply_changes import ApplyChangesResult
 from bbops.interfaces.mcp.project.preview_changes import PreviewChangesResult

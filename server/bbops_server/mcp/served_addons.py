@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from bbops.base.json_addons import TestedAddon
+from bbops.base.json_work import TestedAddon
 from bbops.interfaces.answers import DraftStatus
 from bbops.interfaces.mcp.tool import ToolError
 from bbops_server.accounts.rules import Permission

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from bbops.base.json_agents import AgentCall, AgentRunStory
-from bbops.base.json_jobs import JobList, JobStory
+from bbops.base.json_work import AgentCall, AgentRunStory, JobList, JobStory
 from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops_server.accounts.rules import Permission
 from bbops_server.mcp.served import Served

@@ -20,7 +20,7 @@ from bbops.interfaces.mcp.project.preview_changes import (
     TableMigration,
 )
 from bbops.interfaces.mcp.tool import NextCall, ToolError
-from bbops.review.plan.finding import Finding
+from bbops.review.plan.codes import Finding
 from bbops.review.plan.live import complete, read_answer
 from bbops.review.plan.plan import Plan as Effects
 from bbops.review.plan.plan import plan as compare

@@ -17,11 +17,10 @@ from bbops.language.resources.project import Engine
 from bbops.source.git.address import require_branch
 from bbops.source.git.command import run
 from bbops.source.git.comparing import read_patch
+from bbops.source.git.numbered_tags import read_series
 from bbops.source.git.proposals import PREVIEW
 from bbops.source.git.series import Series, Version
-from bbops.source.git.store import Store
-from bbops.source.git.tree import GitTree
-from bbops.source.git.versions import read_series
+from bbops.source.git.store import GitTree, Store
 from bbops.source.git.writing import BBOPS, Identity, make_commit
 from bbops.source.tree import Tree
 

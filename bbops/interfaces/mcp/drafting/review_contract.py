@@ -17,7 +17,7 @@ from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops.review.contract.contract import Contract as Whole
 from bbops.review.contract.contract import Operation
 from bbops.review.contract.describe import describe, read_pages
-from bbops.review.contract.export import FORMATS
+from bbops.review.contract.files import FORMATS
 
 MAX_ROUTES: Final = 200
 _SHAPE: Final = re.compile(r"#/shapes/([^\"/]+)")

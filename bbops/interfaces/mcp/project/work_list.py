@@ -6,7 +6,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from bbops.base.json_jobs import Job
+from bbops.base.json_work import Job
 from bbops.base.moments import shown_time
 from bbops.interfaces.mcp.agent_runs import CallLine
 from bbops.interfaces.mcp.models import Draft, Limit

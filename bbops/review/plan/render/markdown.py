@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from bbops.base.render import printable
+from bbops.review.plan.codes import Finding
 from bbops.review.plan.document import Document
-from bbops.review.plan.finding import Finding
 from bbops.review.plan.plan import Plan
 from bbops.review.plan.render import phrases
 

@@ -10,9 +10,8 @@ from operator import itemgetter
 import click
 
 from bbops.base.render import printable
-from bbops.review.plan.codes import CODES
+from bbops.review.plan.codes import CODES, Finding
 from bbops.review.plan.document import Document
-from bbops.review.plan.finding import Finding
 from bbops.review.plan.plan import Plan
 from bbops.review.plan.render import phrases
 

@@ -16,7 +16,7 @@ from litestar.exceptions import (
 from litestar.params import FromPath, QueryParameter
 from litestar.response import Stream
 
-from bbops.base.refusals import summarize_refusal
+from bbops.base.json_traffic import summarize_refusal
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.front import find_state
 from bbops_server.control_plane.projects.requests import Id, find_history

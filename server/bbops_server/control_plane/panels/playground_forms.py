@@ -13,8 +13,7 @@ from litestar.exceptions import ClientException
 from bbops.interfaces.mcp.project_backend import DraftUser
 from bbops.review.contract.contract import Example, Operation
 from bbops.review.contract.form_fields import JSON, RequestForm, show
-from bbops.review.contract.form_requests import FilledForm, Pairs
-from bbops.review.contract.multipart_bodies import FormPart
+from bbops.review.contract.form_requests import FilledForm, FormPart, Pairs
 from bbops_server.control_plane.playground.saved_tests import ExpectedResponse
 from bbops_server.control_plane.playground.sending import ANONYMOUS, SignInChoice
 from bbops_server.control_plane.web.visit import Visit

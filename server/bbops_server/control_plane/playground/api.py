@@ -15,8 +15,7 @@ from litestar.params import Body, FromPath, QueryParameter
 from msgspec import UNSET, Meta, UnsetType, field
 
 from bbops.interfaces.mcp.project_backend import DraftUser
-from bbops.review.contract.form_requests import FilledForm
-from bbops.review.contract.multipart_bodies import FormPart
+from bbops.review.contract.form_requests import FilledForm, FormPart
 from bbops.review.contract.sessions import endpoint_name
 from bbops_server.accounts.playground import CallOwner
 from bbops_server.accounts.rules import Permission

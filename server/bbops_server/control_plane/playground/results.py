@@ -19,9 +19,8 @@ from bbops.review.contract.snippets import (
     write_python,
     write_typescript,
 )
-from bbops.review.replay.comparing import Sent, compare
 from bbops.review.replay.recorded import Recorded
-from bbops.review.replay.sending import Reply
+from bbops.review.replay.sending import Reply, Sent, compare
 from bbops.runtime.flow.masking import mask_text, mask_value
 from bbops.runtime.flow.tracing import SpanKind
 from bbops.runtime.http.exchanges import MOST_READ_BYTES

@@ -18,8 +18,7 @@ from bbops.interfaces.mcp.project.context_read import (
 from bbops.interfaces.mcp.tool import ToolError
 from bbops.review.contract.contract import Operation
 from bbops.review.contract.form_requests import FilledForm
-from bbops.review.contract.recorded_cases import write_case
-from bbops.review.contract.sample_rows import has_row, sample_row
+from bbops.review.contract.recorded_cases import has_row, sample_row, write_case
 from bbops.review.contract.sessions import endpoint_name
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.playground.sending import (

@@ -8,7 +8,7 @@ import msgspec
 from litestar.exceptions import HTTPException
 from litestar.params import Body, FromPath
 
-from bbops.base.json_addons import TestedAddon
+from bbops.base.json_work import TestedAddon
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT, VisitedProject
 from bbops_server.control_plane.web.routes import change

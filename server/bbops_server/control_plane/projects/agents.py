@@ -8,7 +8,7 @@ import msgspec
 from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.base.errors import ServerError
-from bbops.base.json_agents import AgentCall, AgentRun, AgentRunStory, AgentUsage, DecidedCall
+from bbops.base.json_work import AgentCall, AgentRun, AgentRunStory, AgentUsage, DecidedCall
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT, VisitedProject
 from bbops_server.control_plane.web.refusals import refuse

@@ -8,8 +8,7 @@ import msgspec
 from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.base.errors import ServerError
-from bbops.base.json_deliveries import Delivery, DeliveryStory, JsonReceiver, StartedJob
-from bbops.base.json_jobs import ChangedJobs
+from bbops.base.json_work import ChangedJobs, Delivery, DeliveryStory, JsonReceiver, StartedJob
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT, VisitedProject
 from bbops_server.control_plane.web.refusals import refuse

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import msgspec
 from litestar.params import Body, FromPath, QueryParameter
 
-from bbops.base.json_events import EmittedEvent, LoggedEvent, ReplayedEvents
+from bbops.base.json_work import EmittedEvent, LoggedEvent, ReplayedEvents
 from bbops.base.names import EVENT_NAME
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT, VisitedProject

@@ -9,7 +9,7 @@ from litestar.exceptions import HTTPException
 from litestar.params import Body, FromPath, QueryParameter
 
 from bbops.base.errors import ServerError
-from bbops.base.json_jobs import ChangedJobs, JobList, JobStory, TaskTicks
+from bbops.base.json_work import ChangedJobs, JobList, JobStory, TaskTicks
 from bbops.runtime.agents.values import AGENTS, work_name
 from bbops.runtime.work.schedules import MAX_TICKS
 from bbops_server.accounts.rules import Permission

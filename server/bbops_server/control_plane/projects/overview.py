@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from litestar.exceptions import HTTPException
 
-from bbops.base.json_jobs import JobList
 from bbops.base.json_traffic import EndpointRanking, TrafficPoint
+from bbops.base.json_work import JobList
 from bbops.interfaces.answers import DraftStatus, Publication, PullStatus
 from bbops.source.git.proposals import Proposal
 from bbops_server.accounts.rules import Permission

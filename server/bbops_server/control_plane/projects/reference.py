@@ -19,8 +19,7 @@ from markupsafe import Markup
 
 from bbops.review.contract import wording
 from bbops.review.contract.contract import Contract, Page
-from bbops.review.contract.session_words import session_lines
-from bbops.review.contract.sessions import endpoint_name
+from bbops.review.contract.sessions import endpoint_name, session_lines
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.contracts import find_draft, find_live
 from bbops_server.control_plane.web.outline_links import OutlineLinks

@@ -11,7 +11,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.template import TemplateConfig
 
-from bbops.base.refusals import summarize_refusal
+from bbops.base.json_traffic import summarize_refusal
 from bbops_server.control_plane.web.frame import frames
 from bbops_server.control_plane.web.islands import FONT_TYPE, Islands
 from bbops_server.control_plane.web.panels import Panel

@@ -12,12 +12,12 @@ from weakref import WeakSet
 
 import msgspec
 
+from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.errors import DatabaseError, ServerError
 from bbops.base.host import Clock, Host, Http, Log, OpenHttp, Random
-from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.database.open import Opened, open_database, work_dialect
 from bbops.database.schema.place import Place
-from bbops.database.sqlite.quota import limit_size
+from bbops.database.sqlite.limits import limit_size
 from bbops.runtime.http.in_flight import ActiveRequests
 from bbops.runtime.http.rate_limits import SharedCounters
 from bbops.runtime.http.responses import Record

@@ -248,8 +248,7 @@ async def _living(place: Place, owner: str) -> AsyncIterator[tuple[WorkDialect, 
     if isinstance(place, Path):  # one process works on a file, so nobody asks
         yield SqliteWork(), asyncio.Event()
         return
-    from bbops.database.postgres.alive import alive  # noqa: PLC0415 - an extra
-    from bbops.database.postgres.work import PostgresWork  # noqa: PLC0415 - see above
+    from bbops.database.postgres.work import PostgresWork, alive  # noqa: PLC0415 - see above
 
     async with alive(place, owner) as lost:
         yield PostgresWork(), lost

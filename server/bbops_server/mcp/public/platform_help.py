@@ -59,7 +59,7 @@ class Help(ToolResult, frozen=True):
 
 
 def _find_unsupported() -> list[str]:
-    from bbops.compiler.check._language import find_unsupported_parts  # noqa: PLC0415 - the language
+    from bbops.compiler.check._supported import find_unsupported_parts  # noqa: PLC0415 - the language
 
     found = find_unsupported_parts()
     return [*found.kinds, *found.steps, *found.addon_steps]

@@ -6,7 +6,7 @@ from bbops_server.process.messages.request import AnswerMessage, RequestMessage
 
 
 class TryAddonAnswer(AnswerMessage, frozen=True):
-    """The result of a test, as in `bbops.base.json_addons`."""
+    """The result of a test, as in `bbops.base.json_work`."""
 
     state: str
     text: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.base.json_agents import AgentCall, AgentRun, AgentRunStory, AgentUsage, DecidedCall
+from bbops.base.json_work import AgentCall, AgentRun, AgentRunStory, AgentUsage, DecidedCall
 from bbops_server.process.messages.request import AnswerMessage, RequestMessage
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.base.json_deliveries import Delivery, DeliveryStory, JsonReceiver
+from bbops.base.json_work import Delivery, DeliveryStory, JsonReceiver
 from bbops_server.process.messages.request import AnswerMessage, RequestMessage
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bbops.base.json_events import LoggedEvent
+from bbops.base.json_work import LoggedEvent
 from bbops_server.process.messages.request import AnswerMessage, RequestMessage
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from bbops.base.json_jobs import Job, JobStory, TaskTicks, TaskTime
+from bbops.base.json_work import Job, JobStory, TaskTicks, TaskTime
 from bbops_server.process.messages.request import AnswerMessage, RequestMessage
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from bbops.source.git.parts import Part
+from bbops.source.git.revisions import Part
 from bbops.source.git.series import Series, Version
 from bbops_server.process.messages.request import AnswerMessage, DoneAnswer, RequestMessage
 

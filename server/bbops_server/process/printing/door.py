@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Final
 
-from bbops.base.printing import Ask, Asked, Page
+from bbops.base.doors import Ask, Asked, Page
 from bbops.runtime.values.failures import Failure, Unavailable
 from bbops.runtime.vendors._work import AddonFailure
 from bbops_server.process.printing.pool import BUSY

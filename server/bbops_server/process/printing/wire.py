@@ -13,7 +13,7 @@ MAX_MESSAGE_BYTES: Final = 80 << 20
 
 
 class PrintRequest(msgspec.Struct, frozen=True, tag="Print"):
-    """The first message: the page to print. See `bbops.base.printing.Page`."""
+    """The first message: the page to print. See `bbops.base.doors.Page`."""
 
     html: str
     url: str

@@ -1,1 +1,1 @@
-"""Implementations of `bbops.base.storage`: the files of projects, on disk or in a bucket."""
+"""Implementations of `bbops.base.doors`: the files of projects, on disk or in a bucket."""

@@ -14,8 +14,8 @@ from typing import Final
 from urllib.parse import quote
 from xml.etree import ElementTree as ET
 
+from bbops.base.doors import Listed, Parts, RunFile
 from bbops.base.host import HttpRequest, HttpResponse
-from bbops.base.storage import Listed, Parts, RunFile
 from bbops.runtime.values.failures import Failure, HttpFailure, Thrown, Unavailable
 from bbops.runtime.vendors._credentials import Signer, query_of
 from bbops_server.process.host.clock import SystemClock

@@ -16,7 +16,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO, Final
 
-from bbops.base.storage import Listed, Parts
+from bbops.base.doors import Listed, Parts
 from bbops.runtime.values.failures import Thrown
 from bbops_server.process.storage.usage import INTERNAL_PREFIX, StorageUsage, StoredSize, sweep
 

@@ -12,7 +12,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import TypeVar
 
-from bbops.base.storage import Listed, OpenFile, Parts, RunFile
+from bbops.base.doors import Listed, OpenFile, Parts, RunFile
 from bbops_server.process.host.run_folders import explain_disk
 from bbops_server.process.storage.confined import ConfinedFolder
 from bbops_server.process.storage.usage import StoredSize

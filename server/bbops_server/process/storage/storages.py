@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from bbops.base.storage import Storage
+from bbops.base.doors import Storage
 from bbops_server.process.messages.projects import FileStorage
 from bbops_server.process.storage.bucket import BucketStorage
 from bbops_server.process.storage.disk import DiskStorage

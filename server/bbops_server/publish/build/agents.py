@@ -15,7 +15,7 @@ import msgspec
 
 from bbops.base.errors import DatabaseError
 from bbops.compiler.compile.release import Cache
-from bbops.database.migrate.serialization import as_json
+from bbops.database.migrate.rollout_plan import as_json
 from bbops.database.schema.place import Place, read_place
 from bbops.interfaces.mcp.drafting.operations import run_operation
 from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository

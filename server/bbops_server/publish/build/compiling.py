@@ -7,15 +7,14 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bbops.base.diagnostics import Place
+from bbops.base.diagnostics import JsonDiagnostic, Place
 from bbops.base.disk import replace_file
 from bbops.base.errors import ProjectError, ServerError
-from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.compiler.check import CheckedProject
 from bbops.compiler.check._supported import needs_base
 from bbops.compiler.compile.release import Built, build, check, declared_env
 from bbops.compiler.compile.row_events import find_row_events
-from bbops.compiler.compile.signing_secrets import find_signing_secrets
+from bbops.compiler.compile.sent_webhooks import find_signing_secrets
 from bbops.language.project import Project
 from bbops.language.resources.project import Engine
 from bbops.review.plan.hosts import find_hosts

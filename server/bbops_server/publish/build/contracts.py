@@ -10,7 +10,7 @@ from bbops.compiler.compile.release import check
 from bbops.language.resources.project import Engine
 from bbops.review.contract.contract import Contract
 from bbops.review.contract.describe import describe, read_pages
-from bbops.review.contract.export import FORMATS
+from bbops.review.contract.files import FORMATS
 from bbops_server.process.messages.builds import (
     WriteContract,
     WrittenContract,

@@ -21,7 +21,7 @@ import msgspec
 
 from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
-from bbops.compiler.check._frontend import find_files
+from bbops.compiler.check._files import find_files
 from bbops.language.project import Project
 from bbops.source.tree import Entry, Tree
 from bbops_server.data_plane.live.recent_frontends import read_recent

@@ -16,9 +16,8 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.base.diagnostics import Diagnostic, Place
+from bbops.base.diagnostics import Diagnostic, JsonDiagnostic, Place
 from bbops.base.errors import BbopsError, ServerError
-from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.process.children import Child, ChildGone, ChildTimeout
 from bbops_server.process.forks.keeper import Zygotes
 from bbops_server.process.forks.limits import TEST_RUN

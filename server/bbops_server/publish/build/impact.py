@@ -11,9 +11,9 @@ import msgspec
 from bbops.base.errors import ServerError
 from bbops.compiler.compile.release import Cache, check
 from bbops.database.migrate.copying import copy_rows
-from bbops.database.migrate.serialization import as_json
+from bbops.database.migrate.rollout_plan import as_json
 from bbops.database.schema.place import read_place
-from bbops.review.plan.question import Question, make_tree
+from bbops.review.plan.live import Question, make_tree
 from bbops_server.process.messages.builds import RunCommitTests
 from bbops_server.process.messages.forks import CaseReport
 from bbops_server.process.messages.proposals import ImpactPlan, Propose, ProposedChange, WeighTables

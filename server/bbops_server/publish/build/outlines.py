@@ -7,7 +7,7 @@ from typing import Final
 
 import msgspec
 
-from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.base.diagnostics import JsonDiagnostic
 from bbops.compiler.compile.release import check
 from bbops.language.resources.project import Engine
 from bbops.review.outline.describe import outline_of

@@ -15,8 +15,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Final
 
-from bbops.base.diagnostics import Diagnostic, Place
-from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.base.diagnostics import Diagnostic, JsonDiagnostic, Place
 from bbops.compiler.compile.release import Built, build
 from bbops.compiler.testing.report import as_diagnostics
 from bbops.compiler.testing.running import Chosen, Runner, choose

@@ -8,19 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bbops.base.diagnostics import Diagnostic
-from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.base.diagnostics import Diagnostic, JsonDiagnostic
 from bbops.compiler.check import CheckedProject
 from bbops.compiler.compile.release import check
 from bbops.database.migrate.looking import Looked
 from bbops.database.migrate.migrate import Migration, refusal
-from bbops.database.migrate.serialization import as_json
+from bbops.database.migrate.rollout_plan import as_json
 from bbops.language.resources.project import Engine, Review
 from bbops.language.resources.table import Table
-from bbops.review.plan.changes import find_resources
+from bbops.review.plan.changes import Pairs, find_resources
 from bbops.review.plan.document import Document, describe, encode, tree_id
 from bbops.review.plan.live import complete, read_answer
-from bbops.review.plan.pairs import Pairs
 from bbops.review.plan.plan import plan
 from bbops.review.plan.render.text import render_text
 from bbops.review.plan.review import find_removal, read_rules

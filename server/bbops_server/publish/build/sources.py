@@ -12,14 +12,12 @@ from typing import Any
 
 from bbops.base.errors import GitError, ServerError
 from bbops.compiler.compile.release import Cache
-from bbops.source.git.base import find_base
-from bbops.source.git.numbered_tags import add_numbered, read_numbered
+from bbops.source.git.comparing import find_base
+from bbops.source.git.numbered_tags import add_numbered, add_version, read_numbered, read_versions
 from bbops.source.git.place import frontend_scope
 from bbops.source.git.restoring import describe_restoring, restore_tree
 from bbops.source.git.series import Series, Version
-from bbops.source.git.store import Store
-from bbops.source.git.tree import GitTree
-from bbops.source.git.versions import add_version, read_versions
+from bbops.source.git.store import GitTree, Store
 from bbops.source.git.writing import Identity, make_commit, move_branch, write_tree
 from bbops.source.tree import FolderTree, Tree
 from bbops_server.process.messages.builds import (

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from bbops.base.errors import ServerError
-from bbops.compiler.check._frontend import check_published, find_files
-from bbops.compiler.check._lfs import is_pointer, may_be_pointer
+from bbops.compiler.check._files import check_published, find_files, is_pointer, may_be_pointer
 from bbops.compiler.compile.release import Built
 from bbops.language.project import Project
 from bbops.source.tree import Tree

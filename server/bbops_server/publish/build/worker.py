@@ -13,7 +13,7 @@ import socket
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from bbops.database.sqlite.quota import limit_size
+from bbops.database.sqlite.limits import limit_size
 from bbops.source.git.command import end_all
 from bbops_server.process.forks import limits
 from bbops_server.process.host.log import start_logging

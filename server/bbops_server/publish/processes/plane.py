@@ -14,8 +14,8 @@ from typing import Any
 
 from msgspec.structs import asdict
 
+from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.errors import BbopsError, ServerError
-from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.data_plane.live.bell import make_bell
 from bbops_server.data_plane.live.shared import Shared
 from bbops_server.process.children import (

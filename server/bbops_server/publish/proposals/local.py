@@ -9,7 +9,7 @@ from typing import Final
 
 from bbops.base.errors import GitError
 from bbops.source.git.address import require_branch
-from bbops.source.git.arriving import find_between, find_new
+from bbops.source.git.arrivals import find_between, find_new
 from bbops.source.git.command import failure, run
 from bbops.source.git.comparing import read_patch
 from bbops.source.git.place import Place

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
+from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.errors import BbopsError
-from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProposalTestResult
 from bbops.source.git.proposals import Candidate, Forge, Proposal
 from bbops_server.process.messages.proposals import ProposedChange

@@ -13,8 +13,8 @@ from time import monotonic
 from typing import Any, Final
 
 from bbops.interfaces.answers import ChangedResponse, ChangedValue, ReplayResult
-from bbops.review.replay.comparing import ReplayDifference
 from bbops.review.replay.recorded import Recorded, choose
+from bbops.review.replay.sending import ReplayDifference
 from bbops_server.data_plane.live.history import find
 
 MAX_READ: Final = 1_000

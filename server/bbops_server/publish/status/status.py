@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from bbops.base.json_diagnostics import JsonDiagnostic
+from bbops.base.diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProjectCondition, Publication, Status
 from bbops_server.publish.status.signal import Signal
 

@@ -1,14 +1,10 @@
-"""The doors `files` and `storage`: files of one run, and those that a project keeps.
-
-A path is its parts; whoever calls has looked at them, see `bbops.runtime.vendors._parts`. The
-server's doors are in `bbops_server.process.storage`, a test's in `bbops.compiler.testing`.
-"""
+"""TODO."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import BinaryIO, Protocol
+from typing import Any, BinaryIO, Protocol
 
 Parts = Sequence[str]
 
@@ -135,4 +131,127 @@ class Storage(Protocol):
 
     async def exists(self, base: Parts, path: Parts) -> bool:
         """Return whether there is a file."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """What is printed, and how. Lengths are millimetres.
+
+    Attributes:
+        html: a document; empty where there is a `url`.
+        url: an address of http or https.
+        width: of the paper, upright.
+        height: likewise.
+        landscape: the paper lies on its side.
+        margins: top, right, bottom, left.
+        header: markup at the top of each page; empty for none.
+        footer: likewise, at the bottom.
+        selector: what must be in the document before it is printed; empty for nothing.
+        seconds: after which it is given up.
+    """
+
+    html: str
+    url: str
+    width: float
+    height: float
+    landscape: bool
+    margins: tuple[float, float, float, float]
+    header: str
+    footer: str
+    selector: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a page asks for; `is_document` where it is the page itself, or where that has moved."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    is_document: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Supplied:
+    """What it is given."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+Ask = Callable[[Asked], Awaitable[Supplied | None]]
+"""Asks the outside for a page; None where that may not be asked, or does not answer."""
+
+
+class Printer(Protocol):
+    """What prints."""
+
+    def print(self, page: Page, ask: Ask) -> AsyncGenerator[bytes, None]:
+        """Yield the bytes of a PDF file.
+
+        Raises:
+            Failure: `addon-needs` where there is no browser, `pdfTimeout`, 503 where too many
+                wait, or it has ended.
+        """
+        ...
+
+
+class OpenResponse(Protocol):
+    """An answer whose body is read as it comes; what nobody reads waits at the other server."""
+
+    @property
+    def status(self) -> int:
+        """Its status."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Its headers; names are in lower case."""
+        ...
+
+    async def read(self) -> bytes:
+        """Return what has come since, once something has; nothing at the end.
+
+        Raises:
+            HttpFailure: it breaks off, takes longer than the request says, or is too large.
+        """
+        ...
+
+    async def close(self) -> None:
+        """End the request, also in the middle of its answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StreamEvent:
+    """A piece that is not a text, such as a call of an agent's tool.
+
+    Attributes:
+        data: a value of JSON.
+    """
+
+    name: str
+    data: Any
+
+
+class Pieces(Protocol):
+    """What a step gives piece by piece."""
+
+    async def read(self) -> Sequence[str | StreamEvent] | None:
+        """Return the pieces that have come since, once something has; None at the end.
+
+        Raises:
+            Failure: it breaks off.
+        """
+        ...
+
+    def result(self) -> Any:
+        """Return what the step would have returned as a whole; only at the end."""
+        ...
+
+    async def close(self) -> None:
+        """End it, also in the middle."""
         ...

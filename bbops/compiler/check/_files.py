@@ -1,17 +1,18 @@
-"""The files of a frontend: which are served, and what keeps them from it."""
+"""TODO."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from typing import Final
 
 from bbops.base.diagnostics import Diagnostic, Place
-from bbops.compiler.check._lfs import check_pointers, find_pointers
+from bbops.language.loading.load import STRAY
 from bbops.language.project import Project
 from bbops.source.tree import Entry, Tree
 
 MOST_FILES: Final = 10_000
-MOST_BYTES: Final = 256 << 20
+MOST_FILE_BYTES: Final = 256 << 20
 LARGEST_BYTES: Final = 32 << 20
 _DOCS: Final = "docs/"
 _SHOWN: Final = ".well-known"
@@ -75,8 +76,8 @@ def _check_all(
     if len(found) > MOST_FILES:
         message = f"{what} has {len(found):,} files, at most {MOST_FILES:,} are served"
         yield Diagnostic(at, "frontend-too-large", message, "remove files that no page needs")
-    if size > MOST_BYTES:
-        message = f"{what} has {size:,} bytes, at most {MOST_BYTES:,} are served"
+    if size > MOST_FILE_BYTES:
+        message = f"{what} has {size:,} bytes, at most {MOST_FILE_BYTES:,} are served"
         yield Diagnostic(at, "frontend-too-large", message, "keep large files in object storage")
 
 
@@ -98,3 +99,68 @@ def _entries(tree: Tree, folder: str) -> Iterator[tuple[str, Entry]]:
             parts = path.split("/")
             if not any(part.startswith(".") and part != _SHOWN for part in parts):
                 yield f"/{path}", entry
+
+
+MOST_BYTES: Final = 1_023
+"""The specification of Git LFS: a pointer is less than 1,024 bytes."""
+
+LFS_HINT: Final = (
+    "publish the file itself: 'git lfs migrate export --include=PATH --everything' puts it into"
+    " git, and a build with 'git lfs pull' before it has the files"
+)
+_LEAST_BYTES: Final = 100
+_FIRST_LINES: Final = (b"version https://git-lfs.", b"version https://hawser.")
+
+
+def is_pointer(data: bytes) -> bool:
+    """Return whether the bytes of a file are a pointer of Git LFS."""
+    return data.startswith(_FIRST_LINES) and b"\noid sha256:" in data[: MOST_BYTES + 1]
+
+
+def may_be_pointer(size_bytes: int) -> bool:
+    """Return whether a file of this size can be a pointer."""
+    return _LEAST_BYTES <= size_bytes <= MOST_BYTES
+
+
+def find_pointers(tree: Tree, entries: Iterable[Entry]) -> Iterator[Entry]:
+    """Yield the files that are pointers. Reads those of their size only."""
+    small = [one for one in entries if one.kind == "file" and may_be_pointer(one.size_bytes)]
+    contents = tree.read([one.blob for one in small]) if small else {}
+    return (one for one in small if is_pointer(contents.get(one.blob, b"")))
+
+
+def check_pointers(tree: Tree, entries: Iterable[Entry]) -> Iterator[Diagnostic]:
+    """Yield the files that would be served as pointers."""
+    for entry in find_pointers(tree, entries):
+        yield Diagnostic(
+            Place(entry.path), "lfs-pointer",
+            "the file is a Git LFS pointer, which would be published instead of its content",
+            LFS_HINT.replace("PATH", entry.path),
+        )  # fmt: skip
+
+
+def keep_known_folders(
+    found: tuple[Diagnostic, ...], find_before: Callable[[], Iterable[Diagnostic]]
+) -> tuple[Diagnostic, ...]:
+    """Return what reading a tree found, with a warning for each stray folder that it had before.
+
+    Args:
+        found: what is found now.
+        find_before: returns what is found in what was accepted before.
+    """
+    if not any(is_stray(one) for one in found):
+        return found
+    known = {_top(one) for one in find_before() if is_stray(one)}
+    return tuple(
+        replace(one, severity="warning") if is_stray(one) and _top(one) in known else one
+        for one in found
+    )
+
+
+def is_stray(one: Diagnostic) -> bool:
+    """Return whether a finding is about YAML that lies outside of the folders of resources."""
+    return one.code == STRAY or (one.code == "file-name" and "/" not in one.place.file)
+
+
+def _top(one: Diagnostic) -> str:
+    return one.place.file.partition("/")[0]
