@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from bbops.database.schema.place import write_place
-from bbops_server.data_plane.live.bell import make_bell
-from bbops_server.data_plane.realtime.fanout.stream import CENTER
+from bbops_server.data_plane.live.shared import make_bell
+from bbops_server.data_plane.realtime.fanout.end import CENTER
 from bbops_server.process.children import Child
 from bbops_server.process.messages.lifecycle import Listen
 from bbops_server.process.messages.projects import LinkRelease, SwapRelease

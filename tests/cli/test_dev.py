@@ -22,9 +22,8 @@ from bbops_server.commands._report import Terminal
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.data_plane.live.request_lines import MOST_WAITING, RequestLines
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.log import JsonLog
-from bbops_server.process.host.random import SystemRandom
+from bbops_server.process.host.system import SystemClock, SystemRandom
 from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.reports import RequestAnswered
 from tests.support.patience import wait_for

@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from bbops.runtime.work.worker import TickReport
-from bbops_server.commands._lines import lines_of
-from bbops_server.commands._report import Terminal
-from bbops_server.data_plane.live.lines import MOST_WAITING
-from bbops_server.data_plane.work.lines import WorkLines
+from bbops_server.commands._report import Terminal, lines_of
+from bbops_server.data_plane.live.request_lines import MOST_WAITING
+from bbops_server.data_plane.work.counting import WorkLines
 from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.reports import (
     EventLogged,

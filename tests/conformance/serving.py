@@ -13,7 +13,7 @@ import uvicorn
 
 from bbops_server.control_plane.web.guard import find_reason
 from bbops_server.mcp.exchange import exchange
-from bbops_server.mcp.message import (
+from bbops_server.mcp.gate import (
     MOST_BYTES,
     Gone,
     Rejected,

@@ -10,12 +10,11 @@ from typing import Any
 import pytest
 
 from bbops_server.accounts.book import Book
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.invitations import LASTS
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Role, Scope
 from bbops_server.accounts.sessions import IDLE, LONGEST, MOST_SESSIONS
-from bbops_server.accounts.text_rules import check_password, tidy_email
+from bbops_server.accounts.text_rules import AccountError, check_password, tidy_email
 from tests.support.accounts import Clock, add, begin, book, clock
 
 __all__ = ["book", "clock"]

@@ -21,9 +21,9 @@ from bbops.base.errors import DatabaseError
 from bbops.database.postgres.opened import drop_schema
 from bbops.database.schema.place import PostgresPlace
 from bbops_server.accounts.book import Book
-from bbops_server.accounts.errors import AccountError, ControlAway
 from bbops_server.accounts.people import NewPerson, Person
 from bbops_server.accounts.rules import Role
+from bbops_server.accounts.text_rules import AccountError, ControlAway
 from tests.support.accounts import ON_FILE, add, begin, book, clock
 
 __all__ = ["book", "clock"]

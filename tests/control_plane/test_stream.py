@@ -14,7 +14,7 @@ import pytest
 from bbops_server.accounts.rules import Role
 from bbops_server.control_plane.islands import stream
 from bbops_server.control_plane.web import broadcasts
-from bbops_server.data_plane.live.tail import MAX_ROWS, HistoryTail
+from bbops_server.data_plane.live.history import MAX_ROWS, HistoryTail
 from tests.support.control import Tried, tried
 from tests.support.event_streams import open_stream
 from tests.support.patience import eventually

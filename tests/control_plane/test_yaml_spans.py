@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops_server.control_plane.web.yaml_spans import spans_of
+from bbops_server.control_plane.web.outline_page import spans_of
 from tests.conftest import TEMPLATE
 
 pytestmark = pytest.mark.quick

@@ -15,8 +15,7 @@ from bbops.runtime.http.in_flight import ActiveRequests
 from bbops_server.data_plane.draft_process.answering import Answering
 from bbops_server.data_plane.drafts.drafts import Drafts
 from bbops_server.data_plane.drafts.keys import make_token
-from bbops_server.data_plane.drafts.passing import CutOff, pass_on
-from bbops_server.data_plane.drafts.wire import Head, Part, Start, Wire
+from bbops_server.data_plane.drafts.wire import CutOff, Head, Part, Start, Wire, pass_on
 from bbops_server.process.forks.limits import MAX_REQUESTS
 from bbops_server.process.messages.drafts import DraftPlace
 

@@ -16,7 +16,7 @@ import pytest
 from bbops.database.sqlite import limits
 from bbops.database.sqlite.connection import connect
 from bbops.runtime.values.failures import Unavailable
-from bbops_server.data_plane.draft_process.log import BoundedLog
+from bbops_server.data_plane.draft_process.draft import BoundedLog
 from bbops_server.data_plane.drafts.usage import Usage, Used, read_folder_bytes, read_used
 from bbops_server.data_plane.drafts.wire import MOST_FRAME_BYTES, Head, Part, Start, Wire
 from bbops_server.data_plane.live.history import History, RestingHistory, find

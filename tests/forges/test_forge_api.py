@@ -11,8 +11,7 @@ import pytest
 
 from bbops.base.host import HttpRequest, HttpResponse
 from bbops_server.forges.api import decode
-from bbops_server.forges.api_cache import ResponseCache
-from bbops_server.forges.api_errors import make_error
+from bbops_server.forges.api_limits import ResponseCache, make_error
 from bbops_server.forges.github import GitHubForge
 from bbops_server.forges.hosted import (
     ForgeAway,

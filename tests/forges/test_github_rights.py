@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from bbops_server.forges.credentials import open_forge
 from bbops_server.forges.github import GitHubForge
 from bbops_server.forges.hosted import ForgeError, ForgeForbidden, HostedForge
 from bbops_server.forges.on_github.repository import find_api
 from bbops_server.forges.on_github.rights import TOKEN_RIGHTS
-from bbops_server.forges.opening import open_forge
 from bbops_server.process.host.secrets import Secrets
 from tests.support.github.connected import EGRESS, Client, Run, bind_token
 from tests.support.github.facts import EVERYTHING

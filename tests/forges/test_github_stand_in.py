@@ -10,7 +10,7 @@ from subprocess import CalledProcessError
 
 import pytest
 
-from bbops_server.forges.schemes import find_schemes
+from bbops_server.forges.hooks import find_schemes
 from tests.support.github.facts import Hook
 from tests.support.github.server import GitHubServer
 from tests.support.github.world import GitHubWorld, push

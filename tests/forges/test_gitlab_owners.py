@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bbops_server.publish.forge_reviews.gitlab_owners import parse_sections
+from bbops_server.publish.forge_reviews.owners import parse_sections
 
 TEXT = """\
 # everything

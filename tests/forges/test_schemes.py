@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops_server.forges.schemes import find_schemes
-from bbops_server.settings.forge_binding import FORGE_KINDS, ForgeKind
+from bbops_server.forges.hooks import find_schemes
+from bbops_server.settings.repositories import FORGE_KINDS, ForgeKind
 
 pytestmark = pytest.mark.quick
 

@@ -6,9 +6,12 @@ from collections.abc import Callable
 
 import pytest
 
-from bbops_server.publish.forge_reviews.file_patterns import MAX_SIZE
-from bbops_server.publish.forge_reviews.gitlab_owners import parse_sections
-from bbops_server.publish.forge_reviews.owners import CodeOwners, parse_owners
+from bbops_server.publish.forge_reviews.owners import (
+    MAX_SIZE,
+    CodeOwners,
+    parse_owners,
+    parse_sections,
+)
 
 pytestmark = pytest.mark.quick
 

@@ -17,8 +17,7 @@ from bbops_server.commands._report import Terminal
 from bbops_server.git_http.checking import MOST_TOLD, render_found
 from bbops_server.git_http.hooks import SCRIPT, HookInput, Hooks, Say
 from bbops_server.git_http.refs import Rights, find_complaint, read_updates
-from bbops_server.git_http.request import Refusal, read_request
-from bbops_server.git_http.unpacking import Unpacking
+from bbops_server.git_http.request import Refusal, Unpacking, read_request
 from bbops_server.publish.status.events import ServerReady
 
 pytestmark = pytest.mark.quick

@@ -21,7 +21,7 @@ import pytest
 from bbops.source.git.environment import bounded
 from bbops_server.accounts.rules import Role
 from bbops_server.git_http.backend import PUSH_LIMITS
-from bbops_server.publish.holds.suspension import Suspension, resume, suspend
+from bbops_server.publish.holds.held import Suspension, resume, suspend
 from tests.support.hostile_packs import make_delta_bomb
 from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.pushing import BAD, Clone, World, make_repository

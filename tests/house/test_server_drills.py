@@ -62,7 +62,7 @@ TOOL = McpTool(
 )
 '''
 PUBLIC = """
-from bbops_server.mcp.tables import PROJECT, tools_of
+from bbops_server.mcp.servers import PROJECT, tools_of
 
 def ask():
     return [one.name for one in tools_of(PROJECT).values()]
@@ -223,7 +223,7 @@ from litestar import Response
 from litestar.params import FromPath
 
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.web.panels import Panel
+from bbops_server.control_plane.web.frame import Panel
 from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here
 

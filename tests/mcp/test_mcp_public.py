@@ -13,7 +13,7 @@ from bbops.compiler.check._supported import find_unsupported_parts
 from bbops.interfaces.mcp.skills import read_skills
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import GrantScope, Role
-from bbops_server.mcp.tables import PUBLIC, tools_of
+from bbops_server.mcp.servers import PUBLIC, tools_of
 from tests.support.agents import MCP, Agent, give
 from tests.support.control import HASH, URL, Tried, tried
 

@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from bbops_server.accounts.rules import GrantScope, Role
-from bbops_server.mcp import message as message_module
-from bbops_server.mcp.message import Rejected, parse_message
-from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of
+from bbops_server.mcp import gate as message_module
+from bbops_server.mcp.gate import Rejected, parse_message
+from bbops_server.mcp.servers import PROJECT, PUBLIC, tools_of
 from tests.support.agents import HEADERS, MCP, NEWEST, Agent, give, message
 from tests.support.control import URL, Tried, tried
 

@@ -11,7 +11,7 @@ import skills_ref
 from bbops.interfaces.cli._catalog import added_commands, own_commands
 from bbops.interfaces.mcp.skills import FOLDER, read_skills
 from bbops.interfaces.mcp.tool import find_tools
-from bbops_server.mcp.tables import PROJECT, PUBLIC
+from bbops_server.mcp.servers import PROJECT, PUBLIC
 from tests.conftest import ROOT
 
 pytestmark = pytest.mark.quick

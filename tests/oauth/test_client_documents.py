@@ -14,8 +14,7 @@ from typing import Any
 import pytest
 
 from bbops_server.accounts.rules import Role
-from bbops_server.mcp.oauth.client import OddClient
-from bbops_server.mcp.oauth.documents import read_document
+from bbops_server.mcp.oauth.client import OddClient, read_document
 from bbops_server.process.host.egress import EgressPolicy
 from tests.support.control import Tried
 from tests.support.oauth_client import Program

@@ -24,8 +24,8 @@ from bbops_server.accounts.issuing import (
     Replayed,
     make_tokens,
 )
+from bbops_server.accounts.limits import LASTS
 from bbops_server.accounts.people import NewPerson
-from bbops_server.accounts.remembered import LASTS
 from bbops_server.accounts.rules import GRANTED, Caller, GrantScope, Permission, Role, may
 from tests.support.accounts import Clock, add
 from tests.support.granting import MCP, approve, give, redeem, refresh

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from bbops_server.accounts.book import Book
 from bbops_server.mcp.oauth.authlib_request import Answer, Sender
+from bbops_server.mcp.oauth.client import allows, is_registrable
 from bbops_server.mcp.oauth.consents import SentBack, Unsafe
-from bbops_server.mcp.oauth.redirects import allows, is_registrable
 from bbops_server.mcp.oauth.server import OAuth
 from bbops_server.settings import Settings
 from tests.support.granting import CHALLENGE, REDIRECT, VERIFIER

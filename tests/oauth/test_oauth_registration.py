@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bbops_server.mcp.oauth.redirects import allows, is_registrable
+from bbops_server.mcp.oauth.client import allows, is_registrable
 from tests.support.control import Tried, tried
 from tests.support.oauth_client import REDIRECT, Program, agent, error
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bbops_server.mcp.discovery import DOCUMENTS
-from bbops_server.mcp.tables import PUBLIC, tools_of
+from bbops_server.mcp.servers import PUBLIC, tools_of
 from tests.conftest import ROOT
 from tests.support.shell import console, try_console
 

@@ -21,8 +21,8 @@ SOURCES = sorted(
     [
         *(ROOT / "bbops").rglob("*.py"),
         *(ROOT / "server/bbops_server/settings/server_file").rglob("*.py"),
-        ROOT / "server/bbops_server/publish/build/browser_warning.py",
-        ROOT / "server/bbops_server/publish/build/file_warning.py",
+        ROOT / "server/bbops_server/publish/build/warnings.py",
+        ROOT / "server/bbops_server/publish/build/warnings.py",
     ]
 )
 SHOWN = {

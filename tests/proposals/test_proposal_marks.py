@@ -16,9 +16,9 @@ import pytest
 from bbops.database.schema.place import PostgresPlace
 from bbops.source.git.proposals import Wish
 from bbops_server.accounts.book import Book
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Role
+from bbops_server.accounts.text_rules import AccountError
 from tests.support.patience import PATIENCE_SECONDS
 from tests.support.proposal_rules import WISH, book
 from tests.support.proposing import Asking, propose, world

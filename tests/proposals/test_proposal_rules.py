@@ -16,9 +16,9 @@ from bbops.interfaces import answers
 from bbops.source.git.proposals import VERDICTS, Proposal, Review
 from bbops_server.accounts import proposals
 from bbops_server.accounts.book import Book
-from bbops_server.accounts.errors import AccountError
+from bbops_server.accounts.text_rules import AccountError
 from bbops_server.publish.impact.impact import ProjectImpact
-from bbops_server.publish.proposals import snapshots
+from bbops_server.publish.proposals import merge_status
 from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.proposals.rules import (
     EligibleReviewers,
@@ -276,22 +276,22 @@ def test_a_merge_status_that_is_too_long_is_kept_without_what_makes_it_so() -> N
         {"plan": "p" * 300_000},
         "first line\n" + "t" * 300_000, tests, obstacles=("not yet",),
     )  # fmt: skip
-    told = snapshots.encode(
+    told = merge_status.encode(
         replace(long, others=(ProjectImpact("right", text="t" * 300_000, tests=tests),))
     )
-    assert len(told) <= snapshots.MAX_BYTES
-    found = snapshots.read(told)
+    assert len(told) <= merge_status.MAX_BYTES
+    found = merge_status.read(told)
     assert (found.plan, found.obstacles) == (None, ("not yet",))
     assert found.text.startswith("first line\n")
     assert found.text.endswith("… cut, it was too long to keep")
     assert found.others[0].text.endswith("… cut, it was too long to keep")
     assert (len(found.diagnostics), found.tests and len(found.tests.diagnostics)) == (20, 20)
     small = replace(long, plan={"plan": ""}, text="", diagnostics=(), tests=None)
-    assert snapshots.read(snapshots.encode(small)) == small
+    assert merge_status.read(merge_status.encode(small)) == small
     huge = replace(
         long, obstacles=("x" * 300_000,), demands=MergeRequirements("p", 1, ("x" * 300_000,))
     )
-    assert snapshots.read(snapshots.encode(huge)).text == "how it stood was too long to keep"
+    assert merge_status.read(merge_status.encode(huge)).text == "how it stood was too long to keep"
 
 
 def test_a_book_from_before_proposals_gets_their_tables(tmp_path: Path) -> None:

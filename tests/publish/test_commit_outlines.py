@@ -9,7 +9,7 @@ import pytest
 
 from bbops.review.outline.outline import Outline
 from bbops_server.process.messages.builds import ReadProjectFile, WriteOutline, WrittenOutline
-from bbops_server.publish.build.outlines import MAX_FILE_BYTES, MAX_OUTLINES, OutlineRenderer
+from bbops_server.publish.build.contracts import MAX_FILE_BYTES, MAX_OUTLINES, OutlineRenderer
 from bbops_server.publish.build.sources import OpenSources
 from tests.support.served import git
 from tests.support.small_project import FILES, hello, write_project

@@ -12,7 +12,7 @@ from bbops.base.errors import ServerError
 from bbops.database.diff.changes import hash_changes
 from bbops_server.publish.drafts.draft_hosts import require_commit
 from bbops_server.publish.holds.approvals import WaitingMigration, approve
-from bbops_server.publish.sources.full_ids import is_full_id
+from bbops_server.publish.sources.values import is_full_id
 
 FULL = "0123456789abcdef0123456789abcdef01234567"
 

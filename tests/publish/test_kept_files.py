@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from bbops.compiler.compile.release import build
 from bbops.source.tree import MemoryTree
-from bbops_server.publish.build.browser_warning import warn_of_browser
-from bbops_server.publish.build.file_warning import warn_of_files
+from bbops_server.publish.build.warnings import warn_of_browser, warn_of_files
 from tests.conftest import Files, sample
 
 ADDON = {"addons/localStorage.yaml": "enabled: true\n"}

@@ -24,8 +24,8 @@ from bbops_server.settings import (
     Webhook,
     WorkSettings,
 )
-from bbops_server.settings.ci_trust import CiTrust
 from bbops_server.settings.freezes import Once, Weekly
+from bbops_server.settings.repositories import CiTrust
 from bbops_server.settings.server_file.ci import GITHUB, GITLAB
 from bbops_server.settings.server_file.load import Read, load, read_file
 from bbops_server.settings.server_file.settings import (

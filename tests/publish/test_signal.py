@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from bbops_server.publish.status.signal import Signal
+from bbops_server.publish.status.status import Signal
 
 
 def test_who_waits_goes_on_once_it_is_true() -> None:

@@ -23,7 +23,7 @@ from bbops.source.git.writing import (
     put_files,
     put_folder,
 )
-from bbops_server.publish.status.own_versions import filter_versions
+from bbops_server.publish.status.publications import filter_versions
 
 
 def git(folder: Path, *arguments: str) -> str:

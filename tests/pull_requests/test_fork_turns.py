@@ -9,7 +9,7 @@ import pytest
 from bbops.base.host import HttpResponse
 from bbops_server.forges.api_limits import RequestLimits
 from bbops_server.forges.values import PullRequest, RequestBudget
-from bbops_server.publish.pull_requests.fork_turns import ForkTurns
+from bbops_server.publish.pull_requests.fork_heads import ForkTurns
 from bbops_server.publish.pull_requests.reading import (
     MAX_OF_AUTHOR,
     FollowedPull,

@@ -10,7 +10,7 @@ from click.testing import CliRunner
 from bbops.compiler.testing.client import Client, serve
 from bbops.interfaces.cli._root_group import RootGroup
 from bbops.source.tree import FolderTree
-from bbops_server.data_plane.gateway.forwarded import Proxies
+from bbops_server.data_plane.gateway.gateway import Proxies
 from tests.conftest import ENV, Serving, run
 from tests.support.raw_requests import Ask, routes, talk, token
 

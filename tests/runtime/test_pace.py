@@ -19,7 +19,7 @@ from bbops.database.open import open_database
 from bbops.database.schema.place import Place
 from bbops.runtime.values.failures import HttpFailure
 from bbops.runtime.vendors._pace import LONGEST_SECONDS, Pace
-from bbops_server.process.host.clock import SystemClock
+from bbops_server.process.host.system import SystemClock
 from tests.support.postgres import DATABASES, place_of
 
 CONFIG = {"accessToken": "secret"}

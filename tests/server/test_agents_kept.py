@@ -16,8 +16,7 @@ from bbops.runtime.linking.work import link_work
 from bbops.runtime.work.control import DAY_MS, WorkControl
 from bbops.runtime.work.engine import now_ms
 from bbops.source.tree import MemoryTree
-from bbops_server.data_plane.work.assigned import Assigned
-from bbops_server.data_plane.work.pins import Pins
+from bbops_server.data_plane.work.pins import Assigned, Pins
 from tests.support.helpdesk import files
 from tests.support.models import KEY
 

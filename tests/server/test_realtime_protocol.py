@@ -18,13 +18,12 @@ from bbops.runtime.linking.work import link_work
 from bbops.runtime.realtime.linking import Identity
 from bbops.source.tree import MemoryTree
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.data_plane.realtime import pinging, protocol, session
+from bbops_server.data_plane.realtime import hub, protocol, session
 from bbops_server.data_plane.realtime.hub import Hub
 from bbops_server.data_plane.realtime.serving import answer_request, serve_socket
 from bbops_server.data_plane.realtime.session import Session
-from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.log import JsonLog
-from bbops_server.process.host.random import SystemRandom
+from bbops_server.process.host.system import SystemClock, SystemRandom
 from tests.conftest import ENV, NOTES, PROJECT, Files
 from tests.support.patience import eventually
 
@@ -183,7 +182,7 @@ def test_who_says_nothing_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def test_who_answers_no_ping_is_closed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pinging, "_SECOND", 0)  # a turn of the event loop
+    monkeypatch.setattr(hub, "_SECOND", 0)  # a turn of the event loop
 
     async def test(live: Live) -> None:
         silent, lively = Client(live.realtime.hub), Client(live.realtime.hub)

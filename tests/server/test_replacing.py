@@ -19,9 +19,9 @@ import pytest
 
 from bbops.base.errors import ServerError
 from bbops_server.commands._projects import lock_state
-from bbops_server.commands._seat import take_seat
+from bbops_server.commands._run import take_seat
 from bbops_server.process.handover import place, taking
-from bbops_server.process.handover.peer import is_same_user
+from bbops_server.process.handover.protocol import is_same_user
 from tests.support.patience import PATIENCE_SECONDS, wait_for
 from tests.support.replacing import (
     Clients,

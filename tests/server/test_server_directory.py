@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops_server.data_plane.gateway.forwarded import Proxies
+from bbops_server.data_plane.gateway.gateway import Proxies
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.process.messages.projects import ProjectPlace
 from tests.support.doors import Door, run

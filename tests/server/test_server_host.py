@@ -12,9 +12,8 @@ from typing import Any
 
 import pytest
 
-from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.log import JsonLog, LogHandler
-from bbops_server.process.host.random import SystemRandom
+from bbops_server.process.host.system import SystemClock, SystemRandom
 
 pytestmark = pytest.mark.quick
 

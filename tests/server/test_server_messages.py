@@ -17,7 +17,6 @@ import pytest
 from bbops.base.errors import MigrationRefused, ServerError
 from bbops_server.process.children import Child, ChildGone, SupervisedChild
 from bbops_server.process.messages.channel import ProcessChannel
-from bbops_server.process.messages.failures import pack_error, unpack_error
 from bbops_server.process.messages.frames import (
     MAX_FRAME_BYTES,
     ErrorFrame,
@@ -25,7 +24,12 @@ from bbops_server.process.messages.frames import (
     RequestFrame,
     encode,
 )
-from bbops_server.process.messages.request import MessageReader, read_answer
+from bbops_server.process.messages.request import (
+    MessageReader,
+    pack_error,
+    read_answer,
+    unpack_error,
+)
 from bbops_server.process.messages.service import RequestService
 from tests.support.child_requests import (
     Announce,

@@ -15,7 +15,7 @@ import httpx
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from bbops_server.settings import Access
-from bbops_server.settings.ci_trust import CiTrust
+from bbops_server.settings.repositories import CiTrust
 from tests.support.ci_issuer import MAIN, OWNER, REPOSITORY, CiIssuer
 from tests.support.control import URL, Tried
 from tests.support.signing_keys import rsa_key

@@ -26,7 +26,6 @@ from bbops.base.json_work import (
     TaskTime,
     TickTime,
 )
-from bbops_server.process.messages.addons import TryAddon, TryAddonAnswer
 from bbops_server.process.messages.agents import (
     CountAgentRuns,
     CountAgentRunsAnswer,
@@ -47,6 +46,8 @@ from bbops_server.process.messages.api_keys import (
     RevokeKey,
     RevokeKeyAnswer,
     RotateKey,
+    TryAddon,
+    TryAddonAnswer,
 )
 from bbops_server.process.messages.deliveries import (
     EnableReceiver,

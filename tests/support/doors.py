@@ -15,9 +15,8 @@ from bbops.source.tree import MemoryTree
 from bbops_server.data_plane.gateway.gateway import DataPlane
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.log import JsonLog
-from bbops_server.process.host.random import SystemRandom
+from bbops_server.process.host.system import SystemClock, SystemRandom
 from tests.support.small_project import FILES, hello
 
 ENV = {"GREETING": "hi", "SECRET": "x", "MODEL_KEY": "x"}

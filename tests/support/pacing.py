@@ -16,9 +16,9 @@ from bbops.compiler.testing.host import fake_host
 from bbops.database.open import open_database
 from bbops.database.schema.place import read_place
 from bbops.runtime.vendors._work import Terms, Work
-from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
+from bbops_server.process.host.system import SystemClock
 
 RATE = 100.0
 AT_ONCE = 2

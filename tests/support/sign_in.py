@@ -18,10 +18,9 @@ from bbops.compiler.testing.host import KeptLog
 from bbops.database.schema.place import Place
 from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
-from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
-from bbops_server.process.host.random import SystemRandom
+from bbops_server.process.host.system import SystemClock, SystemRandom
 from tests.conftest import ENV, Files
 from tests.support.cookies import Browser, Seen
 from tests.support.provider import CLIENT, SECRET, TestProvider

@@ -18,10 +18,10 @@ from bbops.database.migrate.migrate import apply
 from bbops.database.open import open_database
 from bbops.runtime.linking.release import link
 from bbops.source.tree import MemoryTree
-from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
 from bbops_server.process.host.run_folders import RunFolders
+from bbops_server.process.host.system import SystemClock
 from tests.conftest import Files, run, with_function
 
 BOUNDARY = "----b"

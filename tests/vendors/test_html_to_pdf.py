@@ -21,8 +21,13 @@ from bbops.runtime.vendors._work import AddonFailure
 from bbops.runtime.vendors.html_to_pdf import SIZES, read_margins, read_url
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
-from bbops_server.process.printing.chromium import BrowserGone, list_descendants
-from bbops_server.process.printing.finding import NEEDS_SANDBOX, find_problem, find_program
+from bbops_server.process.printing.chromium import (
+    NEEDS_SANDBOX,
+    BrowserGone,
+    find_problem,
+    find_program,
+    list_descendants,
+)
 from bbops_server.process.printing.page import print_page
 from bbops_server.process.printing.pool import BrowserPool
 from bbops_server.process.printing.wire import PrintRequest, ResourceRequest

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sqlalchemy as sa
 
-from bbops_server.accounts.grant_tables import mcp_addresses
 from bbops_server.accounts.keys import make_id
 from bbops_server.accounts.store import Store
+from bbops_server.accounts.tables import mcp_addresses
 
 
 class Addresses:

@@ -7,8 +7,8 @@ from typing import Final
 
 import sqlalchemy as sa
 
-from bbops_server.accounts.proposal_tables import arrivals
 from bbops_server.accounts.store import Store
+from bbops_server.accounts.tables import arrivals
 
 MOST_KEPT: Final = 500_000
 """The newest, of all repositories together; some 100 bytes each."""

@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from bbops_server.accounts.ci_tables import ci_assertions, ci_tokens
 from bbops_server.accounts.keys import hash_key, make_id, make_key
 from bbops_server.accounts.rules import Caller
 from bbops_server.accounts.store import Store
-from bbops_server.settings.ci_trust import CiTrust
+from bbops_server.accounts.tables import ci_assertions, ci_tokens
+from bbops_server.settings.repositories import CiTrust
 
 PREFIX: Final = "bbw_"
 LASTS: Final = timedelta(minutes=10)

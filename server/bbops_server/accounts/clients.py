@@ -11,9 +11,9 @@ from typing import Final, Literal
 
 import sqlalchemy as sa
 
-from bbops_server.accounts.grant_tables import oauth_clients
 from bbops_server.accounts.keys import make_id
 from bbops_server.accounts.store import Store
+from bbops_server.accounts.tables import oauth_clients
 
 UNUSED_LASTS: Final = timedelta(days=1)
 LASTS: Final = timedelta(days=365)

@@ -11,13 +11,13 @@ from typing import Any, Final, Literal
 
 import sqlalchemy as sa
 
-from bbops_server.accounts.grant_tables import oauth_devices
 from bbops_server.accounts.grants import Approval, add_grant, write_scopes
 from bbops_server.accounts.issuing import Issued, add_tokens
 from bbops_server.accounts.keys import hash_key, make_grant_key
 from bbops_server.accounts.logins import make_code
 from bbops_server.accounts.rules import GrantScope
 from bbops_server.accounts.store import Store
+from bbops_server.accounts.tables import oauth_devices
 
 LASTS: Final = timedelta(minutes=15)
 INTERVAL_SECONDS: Final = 5

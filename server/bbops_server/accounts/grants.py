@@ -11,13 +11,12 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from bbops_server.accounts.grant_tables import oauth_grants, oauth_tokens
 from bbops_server.accounts.keys import hash_key, make_id
+from bbops_server.accounts.limits import Remembered
 from bbops_server.accounts.members import roles_of
-from bbops_server.accounts.remembered import Remembered
 from bbops_server.accounts.rules import Caller, GrantScope, complete
 from bbops_server.accounts.store import Store
-from bbops_server.accounts.tables import people
+from bbops_server.accounts.tables import oauth_grants, oauth_tokens, people
 
 MOST_GRANTS: Final = 200
 """Of one person; the oldest make room."""

@@ -8,14 +8,13 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.keys import hash_key, make_id, make_key
 from bbops_server.accounts.members import set_role
 from bbops_server.accounts.people import Identity, NewPerson, Person, add_identity, add_person
 from bbops_server.accounts.rules import Role
 from bbops_server.accounts.store import Store
 from bbops_server.accounts.tables import invitations, people
-from bbops_server.accounts.text_rules import fold_email, tidy_email, tidy_text
+from bbops_server.accounts.text_rules import AccountError, fold_email, tidy_email, tidy_text
 
 LASTS: Final = timedelta(days=7)
 MOST_OPEN: Final = 1_000

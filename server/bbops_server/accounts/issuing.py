@@ -13,11 +13,10 @@ from typing import Any, Final, NoReturn
 
 import sqlalchemy as sa
 
-from bbops_server.accounts.grant_tables import oauth_codes, oauth_grants, oauth_tokens
 from bbops_server.accounts.grants import Approval, add_grant, end_grant
 from bbops_server.accounts.keys import hash_key, make_grant_key
 from bbops_server.accounts.store import Store
-from bbops_server.accounts.tables import people
+from bbops_server.accounts.tables import oauth_codes, oauth_grants, oauth_tokens, people
 
 CODE_LASTS: Final = timedelta(minutes=1)
 ACCESS_LASTS: Final = timedelta(hours=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Final, Literal
 
-from bbops_server.process.host.random import SystemRandom
+from bbops_server.process.host.system import SystemRandom
 
 Kind = Literal["bbp", "bbs", "bbi", "bbl", "bbd", "bbv", "bba", "bbr", "bbc", "bbw"]
 """A token of a person, a session, an invitation, this machine's user, a device, a visit.

@@ -10,7 +10,7 @@ from typing import Final, Literal
 
 from bbops_server.accounts.keys import hash_key, make_key
 from bbops_server.accounts.rules import Scope
-from bbops_server.process.host.random import SystemRandom
+from bbops_server.process.host.system import SystemRandom
 
 LASTS_SECONDS: Final = 600
 MOST: Final = 2_000

@@ -8,12 +8,11 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.keys import make_id
 from bbops_server.accounts.rules import Role
 from bbops_server.accounts.store import Store
 from bbops_server.accounts.tables import identities, memberships, people, sessions
-from bbops_server.accounts.text_rules import fold_email, tidy_email, tidy_text
+from bbops_server.accounts.text_rules import AccountError, fold_email, tidy_email, tidy_text
 from bbops_server.accounts.workspace import WORKSPACE
 
 MOST_PEOPLE = 100_000

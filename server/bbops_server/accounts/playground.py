@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from bbops_server.accounts.playground_tables import playground_calls as calls
 from bbops_server.accounts.store import Store
+from bbops_server.accounts.tables import playground_calls as calls
 
 MAX_CALLS: Final = 50
 

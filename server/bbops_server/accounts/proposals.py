@@ -9,9 +9,10 @@ import sqlalchemy as sa
 
 from bbops.source.git.proposals import Proposal, Review, State, Verdict, Wish
 from bbops_server.accounts.arrivals import Arrivals
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.people import People
-from bbops_server.accounts.proposal_tables import (
+from bbops_server.accounts.reviewers import find_reviewers, require_reviewers
+from bbops_server.accounts.store import Store
+from bbops_server.accounts.tables import (
     TITLE_LENGTH,
     WORDS_LENGTH,
     merge_statuses,
@@ -19,8 +20,7 @@ from bbops_server.accounts.proposal_tables import (
     replays,
     reviews,
 )
-from bbops_server.accounts.reviewers import find_reviewers, require_reviewers
-from bbops_server.accounts.store import Store
+from bbops_server.accounts.text_rules import AccountError
 
 MOST_OPEN: Final = 200
 MOST_WORDS: Final = 1_000

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.members import Members
 from bbops_server.accounts.people import People
 from bbops_server.accounts.rules import Caller, Role, role_in
 from bbops_server.accounts.store import Store
-from bbops_server.accounts.text_rules import fold_email
+from bbops_server.accounts.text_rules import AccountError, fold_email
 
 MOST_ASKED: Final = 20
 

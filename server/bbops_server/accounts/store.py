@@ -5,34 +5,36 @@ Synchronous: call it from threads.
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 from threading import Lock
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
+from bbops.base.disk import make_private
 from bbops.base.errors import DatabaseError
 from bbops.base.host import Clock
 from bbops.database.schema.place import PostgresPlace
-from bbops_server.accounts.ci_tables import TABLES as CI_TABLES
-from bbops_server.accounts.errors import ControlAway
-from bbops_server.accounts.file import FILE, WRITES, cannot_open, open_file
-from bbops_server.accounts.grant_tables import TABLES as GRANT_TABLES
-from bbops_server.accounts.playground_tables import playground_calls
-from bbops_server.accounts.proposal_tables import (
+from bbops_server.accounts.set_up_mark import require_file
+from bbops_server.accounts.tables import (
+    CI_TABLES,
+    GRANT_TABLES,
+    METADATA,
     arrivals,
+    audit,
     merge_statuses,
+    playground_calls,
     proposals,
     replays,
     reviews,
+    schema_steps,
 )
-from bbops_server.accounts.schema import make_schema, open_schema
-from bbops_server.accounts.set_up_mark import require_file
-from bbops_server.accounts.tables import METADATA, audit, schema_steps
-from bbops_server.process.host.clock import SystemClock
+from bbops_server.accounts.text_rules import ControlAway
+from bbops_server.process.host.system import SystemClock
 
 
 def _first(connection: sa.Connection) -> None:
@@ -259,3 +261,88 @@ def _all(table: sa.Table) -> sa.Select[tuple[object, ...]]:
         columns = [column for column in table.c if column is not table.c.number]
         return sa.select(*columns).order_by(table.c.number)
     return sa.select(table)
+
+
+_SETTINGS: Final = "-clock_timeout=10s -cstatement_timeout=30s -cTimeZone=UTC"
+_CONNECT_SECONDS: Final = 5
+
+
+def open_schema(place: PostgresPlace) -> sa.Engine:
+    """Return the engine of a schema; nothing is connected to yet.
+
+    Raises:
+        DatabaseError: the driver is not installed.
+    """
+    try:
+        import psycopg  # noqa: PLC0415 - an extra
+    except ImportError:
+        raise DatabaseError(
+            "PostgreSQL needs a driver", hint="pip install 'bbops[postgres]'"
+        ) from None
+
+    def connect() -> psycopg.Connection[object]:
+        return psycopg.connect(
+            place.url, connect_timeout=_CONNECT_SECONDS, application_name="bbops control",
+            options=f"-csearch_path={place.schema} {_SETTINGS}",
+        )  # fmt: skip
+
+    def begin(connection: sa.Connection) -> None:
+        if connection.get_execution_options().get(WRITES):
+            lock = sa.text("SELECT pg_advisory_xact_lock(hashtext(:name))")
+            connection.execute(lock, {"name": f"bbops control:{place.schema}"})
+
+    engine = sa.create_engine(
+        "postgresql+psycopg://", creator=connect, pool_size=2, max_overflow=6, pool_pre_ping=True
+    )
+    sa.event.listen(engine, "begin", begin)
+    return engine
+
+
+def make_schema(connection: sa.Connection, place: PostgresPlace) -> None:
+    """Make the schema where it is missing, in a transaction that holds its lock."""
+    connection.exec_driver_sql(f'CREATE SCHEMA IF NOT EXISTS "{place.schema}"')
+
+
+FILE: Final = "control.sqlite"
+WRITES: Final = "is_writing"
+"""The option of a connection whose transaction no other write may come between."""
+_WAIT_SECONDS: Final = 10.0
+
+
+def open_file(path: Path) -> sa.Engine:
+    """Return the engine of a file, made for its owner alone.
+
+    Raises:
+        DatabaseError: it cannot be made.
+    """
+    try:
+        make_private(path)
+    except OSError as error:
+        raise cannot_open(path, error.strerror) from None
+    engine = sa.create_engine(
+        f"sqlite:///{path}", connect_args={"timeout": _WAIT_SECONDS}, pool_size=4, max_overflow=16
+    )
+    sa.event.listen(engine, "connect", _prepare)
+    sa.event.listen(engine, "begin", _begin)
+    return engine
+
+
+def cannot_open(path: Path, reason: object) -> DatabaseError:
+    """Return what to raise when a file is no control database of ours."""
+    return DatabaseError(
+        f"cannot open the control database '{path}': {str(reason).lower()}",
+        hint="this user must be able to read and write it, and the disk needs free space",
+    )
+
+
+def _prepare(raw: sqlite3.Connection, _: Any) -> None:
+    raw.isolation_level = None  # transactions begin where `_begin` says so
+    for setting in ("journal_mode = WAL", "foreign_keys = ON", "synchronous = FULL"):
+        with suppress(sqlite3.OperationalError):  # another process switches to WAL just now
+            raw.execute(f"PRAGMA {setting}")
+
+
+def _begin(connection: sa.Connection) -> None:
+    # A read that becomes a write fails when another wrote meanwhile; a write says so at once.
+    is_writing = connection.get_execution_options().get(WRITES)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if is_writing else "BEGIN")

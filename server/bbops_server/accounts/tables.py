@@ -117,3 +117,151 @@ audit = sa.Table(
 schema_steps = sa.Table(
     "schema_steps", METADATA, sa.Column("number", sa.Integer, primary_key=True), _moment("at")
 )
+
+
+CLIENT_LENGTH: Final = 512
+"""A client's id may be the address of a document about it."""
+ADDRESS_LENGTH: Final = 500
+
+
+def _hash(name: str = "hash") -> sa.Column[str]:
+    return _text(name, 64, primary_key=True)
+
+
+def _grant(*, nullable: bool = False) -> sa.Column[str]:
+    reference = sa.ForeignKey("oauth_grants.id", ondelete="CASCADE")
+    return sa.Column("grant_id", sa.String(32), reference, nullable=nullable, index=True)
+
+
+oauth_clients = sa.Table(
+    "oauth_clients", METADATA, _text("id", CLIENT_LENGTH, primary_key=True), _text("kind", 16),
+    sa.Column("metadata", sa.Text, nullable=False),
+    _moment("checked"), _moment("used", nullable=True),
+)  # fmt: skip
+"""`kind` is `registered` or `document`; `checked` is when it was told what it is."""
+
+oauth_grants = sa.Table(
+    "oauth_grants", METADATA, _text("id", 32, primary_key=True),
+    sa.Column(
+        "person", sa.String(32), sa.ForeignKey("people.id", ondelete="CASCADE"), nullable=False,
+        index=True,
+    ),
+    _text("client", CLIENT_LENGTH), _text("client_name"), _text("scopes"),
+    _text("resource", ADDRESS_LENGTH), _text("project"),
+    _moment("created"), _moment("expires"), _moment("last_used", nullable=True),
+    _moment("revoked", nullable=True),
+)  # fmt: skip
+"""What somebody approved. Every code and token of it dies with it."""
+
+oauth_codes = sa.Table(
+    "oauth_codes", METADATA, _hash(), _grant(), _text("redirect_uri", 2_000),
+    _text("challenge", 64), _moment("expires"), _moment("used", nullable=True),
+)  # fmt: skip
+
+oauth_tokens = sa.Table(
+    "oauth_tokens", METADATA, _hash(),
+    _text("refresh_hash", 64, unique=True, nullable=True), _grant(), _text("scopes"),
+    _moment("expires"), _moment("refresh_expires"), _moment("rotated", nullable=True),
+)  # fmt: skip
+
+oauth_devices = sa.Table(
+    "oauth_devices", METADATA, _hash(), _text("user_code", 16, unique=True),
+    _text("client", CLIENT_LENGTH), _text("client_name"), _text("scopes"),
+    _text("resource", ADDRESS_LENGTH), _text("project"), _text("address", 64),
+    _moment("expires"), _moment("asked", nullable=True),
+    sa.Column("interval_seconds", sa.Integer, nullable=False), _text("outcome", 16),
+    _grant(nullable=True),
+)  # fmt: skip
+"""`outcome` is `pending`, `approved`, `denied` or `used`."""
+
+mcp_addresses = sa.Table(
+    "mcp_addresses", METADATA, _text("key", 32, primary_key=True), _text("project", unique=True)
+)
+
+GRANT_TABLES: Final = (
+    oauth_clients, oauth_grants, oauth_codes, oauth_tokens, oauth_devices, mcp_addresses,
+)  # fmt: skip
+
+
+REF_LENGTH: Final = 250
+
+
+ci_tokens = sa.Table(
+    "ci_tokens", METADATA, _hash(), _text("id", 32), _text("trust", 64), _text("project"),
+    _text("repository"), _text("ref", REF_LENGTH), _text("sha", 64), _text("run"), _text("actor"),
+    _moment("created"), _moment("expires"),
+)  # fmt: skip
+"""`trust` is the digest of a `CiTrust`: without it in the settings, a token is not valid."""
+
+ci_assertions = sa.Table("ci_assertions", METADATA, _hash(), _moment("expires"))
+"""Identity tokens that were exchanged; each is accepted once."""
+
+CI_TABLES: Final = [ci_tokens, ci_assertions]
+
+
+ENDPOINT_LENGTH: Final = 400
+
+
+playground_calls = sa.Table(
+    "playground_calls", METADATA,
+    sa.Column(
+        "number", sa.BigInteger().with_variant(sa.Integer, "sqlite"), primary_key=True
+    ),
+    _text("who", EMAIL_LENGTH), _text("project"), _text("endpoint", ENDPOINT_LENGTH),
+    sa.Column("at", Moment, nullable=False),
+    _text("draft"), sa.Column("status", sa.Integer, nullable=False),
+    sa.Column("microseconds", sa.BigInteger, nullable=False),
+    sa.Column("form", sa.Text, nullable=False),
+    sa.Index("playground_calls_of", "who", "project", "endpoint"),
+)  # fmt: skip
+"""`draft` is a branch, empty for live; `form` is the filled form as JSON, without secrets."""
+
+
+TITLE_LENGTH: Final = 200
+WORDS_LENGTH: Final = 20_000
+REVIEWERS_LENGTH: Final = 6_000
+_COMMIT_LENGTH = 64
+
+
+def _number() -> sa.Column[int]:
+    return sa.Column("number", sa.Integer, primary_key=True, autoincrement=False)
+
+
+proposals = sa.Table(
+    "proposals", METADATA, _text("project", primary_key=True), _number(),
+    _text("title", TITLE_LENGTH), _text("description", WORDS_LENGTH),
+    _text("author", EMAIL_LENGTH), _text("target"), _text("topic"), _text("state", 16),
+    _text("head", _COMMIT_LENGTH), _text("merged", _COMMIT_LENGTH),
+    _moment("created"), _moment("changed"),
+    sa.Column("ready", sa.Boolean, nullable=False, server_default=sa.true()),
+    sa.Column("reviewers", sa.String(REVIEWERS_LENGTH), nullable=False, server_default=""),
+    sa.Column("pushers", sa.String(REVIEWERS_LENGTH), nullable=False, server_default=""),
+)  # fmt: skip
+"""`reviewers` and `pushers` are e-mail addresses with blanks between them."""
+
+reviews = sa.Table(
+    "reviews", METADATA, _text("project", primary_key=True), _number(),
+    sa.Column("place", sa.Integer, primary_key=True, autoincrement=False),
+    _text("who", EMAIL_LENGTH), _moment("at"), _text("verdict", 16), _text("words", WORDS_LENGTH),
+    _text("head", _COMMIT_LENGTH), _text("plan", _COMMIT_LENGTH),
+)  # fmt: skip
+"""`place` counts what was said of one proposal."""
+
+replays = sa.Table(
+    "replays", METADATA, _text("project", primary_key=True), _number(),
+    _text("head", _COMMIT_LENGTH), sa.Column("found", sa.Text, nullable=False),
+)  # fmt: skip
+"""What asking a proposal's draft again has found, the last time; as JSON."""
+
+merge_statuses = sa.Table(
+    "standings", METADATA, _text("project", primary_key=True), _number(),
+    sa.Column("found", sa.Text, nullable=False),
+)  # fmt: skip
+"""How a proposal stood when it was looked at last, before it was merged or closed; as JSON."""
+
+arrivals = sa.Table(
+    "arrivals", METADATA, _text("commit_id", _COMMIT_LENGTH, primary_key=True),
+    _text("who", EMAIL_LENGTH, primary_key=True),
+    sa.Column("at", Moment, nullable=False, index=True),
+)  # fmt: skip
+"""Who brought which commit to a repository of this server."""

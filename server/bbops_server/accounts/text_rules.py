@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from bbops_server.accounts.errors import AccountError
+from bbops.base.errors import BbopsError, DatabaseError
 from bbops_server.accounts.tables import EMAIL_LENGTH, TEXT_LENGTH
 
 LEAST_PASSWORD: Final = 12
@@ -65,3 +65,11 @@ def check_password(password: str, email: str) -> None:
         raise AccountError("the password must not be the e-mail address")
     if len(set(folded)) < _FEWEST_SIGNS:
         raise AccountError(f"a password has at least {_FEWEST_SIGNS} different characters")
+
+
+class AccountError(BbopsError):
+    """It cannot be done as asked; the message is for whoever asked, and tells of nobody else."""
+
+
+class ControlAway(DatabaseError):
+    """The control database is not at hand; asked again later, it may be."""

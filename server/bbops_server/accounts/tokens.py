@@ -9,13 +9,12 @@ from typing import Any, Final
 
 import sqlalchemy as sa
 
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.keys import hash_key, make_id, make_key
 from bbops_server.accounts.members import roles_of
 from bbops_server.accounts.rules import Caller, Scope
 from bbops_server.accounts.store import Store
 from bbops_server.accounts.tables import people, tokens
-from bbops_server.accounts.text_rules import tidy_text
+from bbops_server.accounts.text_rules import AccountError, tidy_text
 
 MOST_TOKENS: Final = 100
 MOST_DAYS: Final = 366

@@ -9,11 +9,10 @@ from typing import Final
 import msgspec
 import sqlalchemy as sa
 
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.feature_names import FEATURES
 from bbops_server.accounts.store import Store
 from bbops_server.accounts.tables import workspaces
-from bbops_server.accounts.text_rules import tidy_text
+from bbops_server.accounts.text_rules import AccountError, tidy_text
 
 WORKSPACE: Final = "main"
 """A server has one workspace so far; the tables are ready for several."""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bbops.base.errors import ServerError
+from bbops_server.commands._env_values import read_piped
 from bbops_server.commands._projects import read_note, require_project, state_of
-from bbops_server.commands._secret_input import read_piped
-from bbops_server.process.host.files import CONTROL_FILE
+from bbops_server.process.host.secrets import CONTROL_FILE
 
 if TYPE_CHECKING:
     from bbops_server.accounts.book import Book
@@ -69,7 +69,7 @@ def find_person(book: Book, email: str) -> Person:
 def read_password(*, generate: bool) -> tuple[str, bool]:
     """Return a password: typed twice, the whole of a pipe, or a new one, and whether it is new."""
     if generate:
-        from bbops_server.process.host.random import SystemRandom  # noqa: PLC0415 - only for this
+        from bbops_server.process.host.system import SystemRandom  # noqa: PLC0415 - only for this
 
         return SystemRandom().token(20), True
     if sys.stdin.isatty():

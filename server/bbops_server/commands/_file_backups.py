@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
 from bbops.base.render import plural, printable
+
+if TYPE_CHECKING:
+    from bbops.database.files.backup import Tell
 
 
 @dataclass(slots=True)
@@ -96,3 +101,35 @@ def restoring_files(backup: Path, state: Path, time: str) -> Iterator[BackedUp]:
     with unpacked(archive, root) as (new, held):
         keep = state / f"{FOLDER}.before-{time}"
         yield BackedUp(archive, held.size_bytes, held.files, new, root, keep)
+
+
+LARGE_BYTES: Final = 64 << 20
+"""Less is copied before a bar could be read."""
+
+
+@contextmanager
+def copying(what: str, size_bytes: int) -> Iterator[Tell | None]:
+    """Yield what is told of a copy's progress; None where nobody would see it."""
+    if size_bytes < LARGE_BYTES or not sys.stderr.isatty():
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415 - 30 ms that small files do not need
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        DownloadColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )  # fmt: skip
+
+    columns = (
+        TextColumn("{task.description}", markup=False), BarColumn(), DownloadColumn(),
+        TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=Console(stderr=True), transient=True) as shown:
+        task = shown.add_task(what, total=size_bytes)
+
+        def tell(done: int, of: int) -> None:
+            shown.update(task, completed=done, total=of)
+
+        yield tell

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+import click
+
 from bbops.base.diagnostics import Diagnostic
-from bbops.base.errors import ProjectError, ServerError
-from bbops_server.settings.forge_binding import FORGE_KINDS, ForgeApp, ForgeBinding, ForgeKind
+from bbops.base.errors import BbopsError, ProjectError, ServerError
+from bbops.base.render import one_line, plural
+from bbops_server.forges.hosted import ForgeForbidden, ForgeGone
+from bbops_server.forges.values import RequestBudget
+from bbops_server.settings.repositories import FORGE_KINDS, ForgeApp, ForgeBinding, ForgeKind
 
 if TYPE_CHECKING:
     from bbops_server.forges.hosted import HostedForge
+    from bbops_server.forges.values import ForgeRight, ForgeWebhook
     from bbops_server.process.host.secrets import Secrets
     from bbops_server.settings.server_file.model import ServedProject, ServerFile
+
 
 ONE_PROJECT: Final = (
     "the server of one repository needs a server.yaml, too:"
@@ -46,7 +53,7 @@ class ForgeProject:
 
     def open(self, secrets: Secrets) -> HostedForge:
         """Return the client. Raises: ForgeError: the forge has no credential."""
-        from bbops_server.forges.opening import open_forge  # noqa: PLC0415 - after --help
+        from bbops_server.forges.credentials import open_forge  # noqa: PLC0415 - after --help
         from bbops_server.process.host.egress import EgressPolicy  # noqa: PLC0415
 
         return open_forge(self.binding, secrets, EgressPolicy(self.egress))
@@ -178,3 +185,112 @@ def _hook_address(read: ServerFile, name: str) -> str:
 
 def _prefix(project: str) -> str:
     return project.upper().replace("-", "_")
+
+
+_UNKNOWN: Final = RequestBudget()
+
+
+@dataclass(frozen=True, slots=True)
+class ForgeConnection:
+    """The state of a forge.
+
+    Attributes:
+        rights: the rights of the credential; empty if it is not valid.
+        webhook: the webhook; None without one, or if the credential may not read it.
+        budget: the requests that the forge still accepts.
+        open_pulls: the number of open pull requests.
+        forks: the number of open pull requests from forks.
+        error: the reason that the forge rejects the credential; empty without one.
+    """
+
+    project: ForgeProject
+    rights: Sequence[ForgeRight] = ()
+    webhook: ForgeWebhook | None = None
+    budget: RequestBudget = _UNKNOWN
+    open_pulls: int = 0
+    forks: int = 0
+    error: BbopsError | None = None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the credential has all rights."""
+        return self.error is None and all(right.is_granted for right in self.rights)
+
+    def summarize(self) -> dict[str, Any]:
+        """Return the state as JSON."""
+        binding = self.project.binding
+        return {
+            "project": binding.project, "kind": binding.kind, "url": binding.url,
+            "repository": binding.repository, "rights": summarize_rights(self.rights),
+            "webhook": {
+                "address": self.project.hook_address, "exists": self.webhook is not None,
+                "last": self.webhook.last if self.webhook else "",
+            },
+            "requestsLeft": self.budget.left, "openPullRequests": self.open_pulls,
+            "forks": self.forks, "forksWait": self._explain_waiting(),
+            "error": self.error.message if self.error else "",
+        }  # fmt: skip
+
+    def lines(self) -> Iterator[str]:
+        """Yield the state as text."""
+        binding = self.project.binding
+        yield f"{binding.project}: {binding.kind} {binding.url}/{binding.repository}"
+        if self.error is not None:
+            yield f"  error    {one_line(self.error.message)}"
+            if self.error.hint:
+                yield f"           hint: {one_line(self.error.hint)}"
+            return
+        yield from (f"  {line}" for line in describe_rights(self.rights))
+        yield f"  webhook  {self._describe_webhook()}"
+        left = "" if self.budget.left is None else f", {self.budget.left} requests left"
+        yield f"  open     {plural(self.open_pulls, 'pull request')}{left}"
+        if waiting := self._explain_waiting():
+            yield f"  forks    {plural(self.forks, 'pull request')} from forks wait: {waiting}"
+
+    def _explain_waiting(self) -> str:
+        """Return why pull requests from forks wait; empty if they do not."""
+        return self.budget.explain() if self.forks else ""
+
+    def _describe_webhook(self) -> str:
+        address = self.project.hook_address
+        if not address:
+            return "no address: 'urls: { control: https://… }' is not set"
+        if self.webhook is None:
+            return f"{address} is not known at the forge, or the credential may not read webhooks"
+        last = f", last delivery: {self.webhook.last}" if self.webhook.last else ""
+        return f"{address}{last}"
+
+
+async def read_status(project: ForgeProject, forge: HostedForge) -> ForgeConnection:
+    """Return the state of a forge, with the error if it rejects the credential."""
+    try:
+        rights = await forge.check_rights()
+        pulls = await forge.list_open(project.branch)
+        webhook = await _find_webhook(project, forge)
+    except BbopsError as error:
+        return ForgeConnection(project, error=error)
+    forks = sum(pull.is_fork for pull in pulls)
+    return ForgeConnection(project, rights, webhook, forge.budget, len(pulls), forks)
+
+
+async def _find_webhook(project: ForgeProject, forge: HostedForge) -> ForgeWebhook | None:
+
+    try:
+        return await forge.find_webhook(project.hook_address) if project.hook_address else None
+    except (ForgeForbidden, ForgeGone):  # only some credentials read webhooks
+        return None
+
+
+def summarize_rights(rights: Sequence[ForgeRight]) -> list[dict[str, Any]]:
+    """Return rights as JSON."""
+    return [
+        {"name": right.name, "purpose": right.purpose, "granted": right.is_granted}
+        for right in rights
+    ]
+
+
+def describe_rights(rights: Sequence[ForgeRight]) -> Iterator[str]:
+    """Yield a line for each right."""
+    for right in rights:
+        word = "ok     " if right.is_granted else click.style("missing", fg="red")
+        yield f"{word}  {right.name}: {right.purpose}"

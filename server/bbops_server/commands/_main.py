@@ -14,13 +14,12 @@ from bbops.base.errors import ServerError
 from bbops_server.accounts.set_up_mark import must_hold_accounts, note_fresh
 from bbops_server.commands._running import Following, Make, Running, Sockets
 from bbops_server.process.handover import place
-from bbops_server.process.handover.activated import take_sockets
 from bbops_server.process.handover.offering import HandoverServer, Successor
 from bbops_server.process.handover.protocol import HandoverDescriptors
-from bbops_server.process.handover.seat import StateSeat
+from bbops_server.process.handover.seat import StateSeat, take_sockets
 from bbops_server.process.handover.taking import Predecessor
-from bbops_server.process.host.files import record_holder
 from bbops_server.process.host.log import start_logging
+from bbops_server.process.host.secrets import record_holder
 from bbops_server.process.printing.listening import run_printer
 from bbops_server.process.sockets.binding import find_sockets, require_https
 from bbops_server.publish.processes.plane import Plane

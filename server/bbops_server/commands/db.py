@@ -20,9 +20,7 @@ from bbops.base.render import plural, printable
 from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
 from bbops_server.commands._db_tables import find_drift, plan_data, pull_tables
-from bbops_server.commands._file_backups import back_up_files, restoring_files
-from bbops_server.commands._options import require_platform, state_folder
-from bbops_server.commands._progress import copying
+from bbops_server.commands._file_backups import back_up_files, copying, restoring_files
 from bbops_server.commands._projects import (
     DATA,
     data_of,
@@ -35,7 +33,8 @@ from bbops_server.commands._projects import (
     state_of,
     where_state,
 )
-from bbops_server.process.host.clock import SystemClock
+from bbops_server.commands._settings import require_platform, state_folder
+from bbops_server.process.host.system import SystemClock
 
 if TYPE_CHECKING:
     from bbops.database.files.backup import Contents

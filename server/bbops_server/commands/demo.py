@@ -9,7 +9,7 @@ import click
 
 from bbops.base.assets import asset_folder
 from bbops.interfaces.cli._examples import examples
-from bbops_server.commands._options import address_options, require_platform, state_folder
+from bbops_server.commands._settings import address_options, require_platform, state_folder
 
 
 @examples("bbops demo", "bbops demo --once")

@@ -9,8 +9,14 @@ import click
 
 from bbops.base.errors import BbopsError, ServerError
 from bbops.interfaces.cli._examples import examples
-from bbops_server.commands._options import address_options, require_platform, state_folder
-from bbops_server.commands._settings import given_options, make_settings, settings_option
+from bbops_server.commands._settings import (
+    address_options,
+    given_options,
+    make_settings,
+    require_platform,
+    settings_option,
+    state_folder,
+)
 
 if TYPE_CHECKING:
     from bbops_server.settings.server_file.model import ServerFile

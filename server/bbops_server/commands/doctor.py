@@ -139,10 +139,10 @@ def _library(name: str, module: str, extra: str, use: str) -> Check:
 
 
 def _browser(program: str, sandbox: bool) -> Check:
-    from bbops_server.process.printing import finding  # noqa: PLC0415 - after --help
+    from bbops_server.process.printing import chromium  # noqa: PLC0415 - after --help
 
-    found = finding.find_program(program)
-    trouble = finding.find_problem(program, sandbox=sandbox)
+    found = chromium.find_program(program)
+    trouble = chromium.find_problem(program, sandbox=sandbox)
     if not found:
         return Check("Chromium", "optional", "it is not installed", trouble)
     if trouble:

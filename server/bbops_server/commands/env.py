@@ -13,10 +13,15 @@ import click
 from bbops.base.errors import ServerError
 from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
-from bbops_server.commands._declared_env import warn_undeclared
-from bbops_server.commands._env_state import EnvState, find_env_state
+from bbops_server.commands._env_values import (
+    EnvState,
+    find_env_state,
+    find_oddities,
+    read_piped,
+    require_text,
+    warn_undeclared,
+)
 from bbops_server.commands._projects import folder_of, of_project, where_state
-from bbops_server.commands._secret_input import find_oddities, read_piped, require_text
 
 if TYPE_CHECKING:
     from bbops_server.process.host.secrets import Secrets

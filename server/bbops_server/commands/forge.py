@@ -18,19 +18,20 @@ from bbops.base.console import say
 from bbops.base.errors import BbopsError, ServerError
 from bbops.interfaces.cli._command_group import CommandGroup
 from bbops.interfaces.cli._examples import examples
-from bbops_server.commands._env_state import find_env_state
-from bbops_server.commands._forge_projects import ForgeProject, find_bound, find_project
-from bbops_server.commands._forge_status import (
+from bbops_server.commands._env_values import find_env_state, read_piped, require_text
+from bbops_server.commands._forge_projects import (
     ForgeConnection,
+    ForgeProject,
     describe_rights,
+    find_bound,
+    find_project,
     read_status,
     summarize_rights,
 )
 from bbops_server.commands._projects import where_state
-from bbops_server.commands._secret_input import read_piped, require_text
 from bbops_server.forges.hosted import ForgeConflict, ForgeForbidden, ForgeGone
 from bbops_server.process.host.egress import EgressPolicy
-from bbops_server.settings.forge_binding import FORGE_KINDS
+from bbops_server.settings.repositories import FORGE_KINDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -12,13 +12,15 @@ import click
 from bbops.base.errors import BbopsError, ProjectError
 from bbops.database.schema.place import read_url
 from bbops.interfaces.cli._examples import examples
-from bbops_server.commands._options import (
+from bbops_server.commands._settings import (
     address_options,
     check_url,
+    given_options,
+    make_settings,
     require_platform,
+    settings_option,
     state_folder,
 )
-from bbops_server.commands._settings import given_options, make_settings, settings_option
 from bbops_server.settings import CONTROL_HOST, ProjectSettings
 
 _OF_SERVER = ("host", "port", "control_host", "control_port", "workers")

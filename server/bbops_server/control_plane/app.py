@@ -24,14 +24,13 @@ from litestar.openapi.plugins import JsonRenderPlugin
 import bbops
 from bbops.base.registry import members
 from bbops.runtime.flow.run import code_of
-from bbops_server.accounts.errors import AccountError, ControlAway
 from bbops_server.accounts.rules import Permission
+from bbops_server.accounts.text_rules import AccountError, ControlAway
+from bbops_server.control_plane.web.frame import Panel
 from bbops_server.control_plane.web.guard import SAFE_HEADERS, BrowserGuard
 from bbops_server.control_plane.web.islands import Islands
-from bbops_server.control_plane.web.panels import Panel
-from bbops_server.control_plane.web.permissions import read_visit, require
 from bbops_server.control_plane.web.refusals import error_text, refuse
-from bbops_server.control_plane.web.routes import PERMISSION
+from bbops_server.control_plane.web.routes import PERMISSION, read_visit, require
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.view import create_template_config
 from bbops_server.control_plane.web.visit import Visit, sign_in_path

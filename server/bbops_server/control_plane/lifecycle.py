@@ -11,17 +11,17 @@ from typing import Final, Protocol
 from bbops.base.errors import DatabaseError, ServerError
 from bbops.database.schema.place import PostgresPlace
 from bbops_server.accounts.book import Book
-from bbops_server.accounts.errors import ControlAway
 from bbops_server.accounts.set_up_mark import note_accounts, note_opened, refuse_nobody
+from bbops_server.accounts.text_rules import ControlAway
 from bbops_server.control_plane.app import create_control
 from bbops_server.control_plane.sign_in.local import remove_local_key, write_local_key
 from bbops_server.control_plane.web.broadcasts import Broadcasts
 from bbops_server.control_plane.web.draft_access import DraftMembership
+from bbops_server.control_plane.web.refusals import send_unavailable
 from bbops_server.control_plane.web.state import ControlState
-from bbops_server.control_plane.web.unavailable import send_unavailable
 from bbops_server.git_http import repository
 from bbops_server.git_http.serving import GitHttp
-from bbops_server.process.host.files import CONTROL_FILE, record_schema
+from bbops_server.process.host.secrets import CONTROL_FILE, record_schema
 from bbops_server.process.sockets.serving import SocketServer
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.publish.projects.protocols import StatusSource

@@ -12,7 +12,7 @@ import sys
 signal.signal(signal.SIGTERM, signal.SIG_IGN)
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-from bbops_server.data_plane.realtime.fanout.stream import CENTER  # noqa: E402 - see above
+from bbops_server.data_plane.realtime.fanout.end import CENTER  # noqa: E402 - see above
 from bbops_server.data_plane.serve import run  # noqa: E402 - see above
 
 if __name__ == "__main__":

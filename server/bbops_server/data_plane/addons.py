@@ -18,7 +18,7 @@ from bbops.runtime.vendors import link_addon
 from bbops.runtime.vendors._probe import Connection, try_connection
 from bbops.runtime.vendors._work import Work
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.process.messages.addons import TryAddon, TryAddonAnswer
+from bbops_server.process.messages.api_keys import TryAddon, TryAddonAnswer
 from bbops_server.process.messages.service import Handlers
 
 SECONDS: Final = 20.0

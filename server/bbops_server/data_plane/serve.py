@@ -17,26 +17,19 @@ from bbops_server.data_plane.agents import agent_handlers
 from bbops_server.data_plane.deliveries import delivery_handlers
 from bbops_server.data_plane.drafts.drafts import Drafts
 from bbops_server.data_plane.events import event_handlers
-from bbops_server.data_plane.gateway.forwarded import Proxies
-from bbops_server.data_plane.gateway.gateway import DataPlane
+from bbops_server.data_plane.gateway.gateway import DataPlane, Proxies
 from bbops_server.data_plane.jobs import job_handlers
 from bbops_server.data_plane.keys import key_handlers
-from bbops_server.data_plane.live.bell import Bell
 from bbops_server.data_plane.live.directory import Directory
-from bbops_server.data_plane.live.lines import Lines
-from bbops_server.data_plane.live.linking import link
-from bbops_server.data_plane.live.request_lines import RequestLines
-from bbops_server.data_plane.live.shared import join
-from bbops_server.data_plane.live.swap import Live
-from bbops_server.data_plane.realtime.fanout.end import End
-from bbops_server.data_plane.realtime.fanout.stream import RemoteEnd
-from bbops_server.data_plane.realtime.limits import MOST_FRAME_BYTES
-from bbops_server.process.host.clock import SystemClock
+from bbops_server.data_plane.live.request_lines import Lines, RequestLines
+from bbops_server.data_plane.live.shared import Bell, join
+from bbops_server.data_plane.live.swap import Live, link
+from bbops_server.data_plane.realtime.codes import MOST_FRAME_BYTES
+from bbops_server.data_plane.realtime.fanout.end import End, RemoteEnd
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
-from bbops_server.process.host.interpreter import share_interpreter
 from bbops_server.process.host.log import start_logging
-from bbops_server.process.host.random import SystemRandom
+from bbops_server.process.host.system import SystemClock, SystemRandom, share_interpreter
 from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.drafts import (
     AdmitMembers,

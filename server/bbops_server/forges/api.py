@@ -13,13 +13,11 @@ import msgspec
 
 from bbops.base.host import Clock, HttpRequest, HttpResponse
 from bbops.runtime.values.failures import HttpFailure
-from bbops_server.forges.api_cache import ResponseCache
-from bbops_server.forges.api_errors import make_error, name_path
-from bbops_server.forges.api_limits import RequestLimits
+from bbops_server.forges.api_limits import RequestLimits, ResponseCache, make_error, name_path
 from bbops_server.forges.hosted import ForgeAway, ForgeError, ForgeGone
-from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
+from bbops_server.process.host.system import SystemClock
 
 MAX_PAGES: Final = 20
 PER_PAGE: Final = 100

@@ -10,12 +10,12 @@ from bbops_server.forges.hooks import Headers, HookProof, SignatureProof
 from bbops_server.forges.hosted import Capability, HostedForge
 from bbops_server.forges.on_gitea.pulls import GiteaPulls
 from bbops_server.forges.on_gitea.reports import GiteaReports
+from bbops_server.forges.on_gitea.repository import GiteaWebhooks
 from bbops_server.forges.on_gitea.reviews import GiteaReviews
 from bbops_server.forges.on_gitea.rights import GiteaRights
-from bbops_server.forges.on_gitea.webhooks import GiteaWebhooks
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.settings.forge_binding import ForgeBinding, ForgeKind
+from bbops_server.settings.repositories import ForgeBinding, ForgeKind
 
 KINDS: tuple[ForgeKind, ...] = ("gitea", "forgejo")
 PULL_EVENTS = frozenset({

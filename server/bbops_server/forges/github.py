@@ -12,12 +12,12 @@ from bbops_server.forges.hooks import Headers, HookProof, SignatureProof
 from bbops_server.forges.hosted import Capability, HostedForge
 from bbops_server.forges.on_github.pulls import GitHubPulls
 from bbops_server.forges.on_github.reports import GitHubReports
+from bbops_server.forges.on_github.repository import GitHubWebhooks
 from bbops_server.forges.on_github.reviews import GitHubReviews
 from bbops_server.forges.on_github.rights import GitHubRights
-from bbops_server.forges.on_github.webhooks import GitHubWebhooks
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.settings.forge_binding import ForgeBinding, ForgeKind
+from bbops_server.settings.repositories import ForgeBinding, ForgeKind
 
 KINDS: tuple[ForgeKind, ...] = ("github",)
 PULL_EVENTS = frozenset({"pull_request", "pull_request_review"})

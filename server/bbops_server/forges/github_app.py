@@ -18,10 +18,10 @@ from bbops.base.host import Clock
 from bbops_server.forges.api import ForgeApi, decode
 from bbops_server.forges.credentials import read_secret
 from bbops_server.forges.hosted import ForgeForbidden, ForgeGone
-from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.settings.forge_binding import ForgeApp
+from bbops_server.process.host.system import SystemClock
+from bbops_server.settings.repositories import ForgeApp
 
 RENEW_BEFORE: Final = timedelta(minutes=5)
 _LIFE: Final = timedelta(minutes=9)

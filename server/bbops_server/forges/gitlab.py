@@ -8,15 +8,14 @@ from __future__ import annotations
 from bbops.base.host import Clock
 from bbops_server.forges.hooks import Headers, HookProof, TokenProof
 from bbops_server.forges.hosted import Capability, HostedForge
-from bbops_server.forges.on_gitlab.environments import GitLabEnvironments
-from bbops_server.forges.on_gitlab.reports import GitLabReports
+from bbops_server.forges.on_gitlab.project import GitLabWebhooks
+from bbops_server.forges.on_gitlab.reports import GitLabEnvironments, GitLabReports
 from bbops_server.forges.on_gitlab.reviews import GitLabReviews
 from bbops_server.forges.on_gitlab.rights import GitLabRights
 from bbops_server.forges.on_gitlab.rules import GitLabRules
-from bbops_server.forges.on_gitlab.webhooks import GitLabWebhooks
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.settings.forge_binding import ForgeBinding, ForgeKind
+from bbops_server.settings.repositories import ForgeBinding, ForgeKind
 
 KINDS: tuple[ForgeKind, ...] = ("gitlab",)
 PULL_EVENTS = frozenset({"Merge Request Hook"})

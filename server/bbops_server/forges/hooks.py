@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import hmac
 from collections.abc import Mapping
+from functools import cache
 from hashlib import sha256
-from typing import Protocol
+from typing import Protocol, cast
+
+from bbops.base.registry import members
+from bbops_server.settings.repositories import ForgeKind
 
 Headers = Mapping[str, str]
 """Headers of a request, names in lower case."""
@@ -69,3 +73,13 @@ class TokenProof:
     def matches(self) -> bool:
         """Return whether the token is the secret. Takes constant time."""
         return hmac.compare_digest(self._secret.encode(), self._token.encode())
+
+
+@cache
+def find_schemes() -> dict[ForgeKind, HookScheme]:
+    """Return the scheme of each kind of forge."""
+    return {
+        kind: cast("HookScheme", module)
+        for _, module in members(__package__)
+        for kind in getattr(module, "KINDS", ())
+    }

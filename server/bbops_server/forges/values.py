@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Literal
 
@@ -213,3 +214,23 @@ class GitCredential:
 
     def __repr__(self) -> str:
         return f"GitCredential({self.user!r}, …)"
+
+
+_DOUBT: Final = "was given before the target branch was changed; approve again"
+
+
+def doubt_earlier(
+    reviews: Sequence[PullReview], changes: Iterable[datetime]
+) -> Sequence[PullReview]:
+    """Return the reviews; those before or at the newest change of the target have a doubt.
+
+    Args:
+        reviews: the reviews of a pull request.
+        changes: the times at which its target branch was changed.
+    """
+    newest = max(changes, default=None)
+    if newest is None:
+        return reviews
+    return [
+        review if review.at > newest else replace(review, doubt=_DOUBT) for review in reviews
+    ]  # fmt: skip

@@ -11,8 +11,7 @@ from contextlib import suppress
 from typing import Any, Final, NamedTuple
 
 from bbops.source.git.environment import Limits, bounded
-from bbops_server.git_http.request import Refusal
-from bbops_server.git_http.unpacking import Unpacking
+from bbops_server.git_http.request import Refusal, Unpacking
 
 MAX_BODY_BYTES: Final = 64 << 20
 """Of a push. Git itself refuses what is larger, with words that its client shows."""

@@ -25,7 +25,7 @@ from bbops_server.git_http.repository import Follower, Repository
 from bbops_server.process.children import SupervisedChild
 from bbops_server.process.messages.builds import CheckedPush, CheckPush
 from bbops_server.process.messages.repositories import CheckDirty, MeasurePush, ReadTrees
-from bbops_server.publish.holds.signatures import find_live_gap
+from bbops_server.publish.holds.reviews import find_live_gap
 from bbops_server.publish.processes.draft_build import DraftBuild
 from bbops_server.publish.sources.record import read_live_commit
 

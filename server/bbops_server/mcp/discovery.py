@@ -20,7 +20,7 @@ from bbops.interfaces.mcp.handbook import HandbookPage, read_pages
 from bbops.interfaces.mcp.skills import Skill, read_skills
 from bbops_server.mcp.oauth.endpoints import METADATA
 from bbops_server.mcp.public_context import MCP_PATH
-from bbops_server.mcp.tables import PROTOCOLS
+from bbops_server.mcp.servers import PROTOCOLS
 
 _TITLE: Final = "bbops: backends that live in git"
 _ABOUT: Final = "Finds documentation and projects, and directs agents to the server of one project."

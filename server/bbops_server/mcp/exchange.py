@@ -23,7 +23,7 @@ from mcp.shared.transport_context import TransportContext
 from mcp_types import DEFAULT_NEGOTIATED_VERSION
 from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
 
-from bbops_server.mcp.message import Message, send_body
+from bbops_server.mcp.gate import Message, send_body
 
 _JSON: Final = {"content-type": "application/json"}
 _TRANSPORT: Final = TransportContext(kind="streamable-http", can_send_request=False)

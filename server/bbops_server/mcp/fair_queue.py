@@ -6,12 +6,14 @@ So whoever asks for a hundred previews at once waits for them alone, and colleag
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+import logging
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Final
+from typing import Final, ParamSpec, TypeVar
 from weakref import WeakValueDictionary
 
 from bbops.interfaces.mcp.tool import ToolError
+from bbops_server.accounts.text_rules import ControlAway
 
 WAIT_SECONDS: Final = 60.0
 
@@ -42,3 +44,24 @@ class OneAtATime:
             yield
         finally:
             lock.release()
+
+
+_log = logging.getLogger(__name__)
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+async def ask(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """Return what a call gives that blocks, in a thread.
+
+    Raises:
+        Refused: accounts are not at hand.
+    """
+    try:
+        return await asyncio.to_thread(call, *args, **kwargs)
+    except ControlAway as error:
+        _log.warning("%s", error.message)
+        raise ToolError(
+            "accounts are temporarily unavailable", hint="try again in a moment"
+        ) from None

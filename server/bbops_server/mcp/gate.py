@@ -6,17 +6,19 @@ said inside of an answer of the protocol.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, cast
+
+import msgspec
 
 from bbops.interfaces.mcp.tool import McpTool, ToolError
 from bbops_server.accounts.grants import Granted
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.rules import GrantScope
-from bbops_server.mcp.message import Message, Rejected
 
 Find = Callable[[str], Awaitable[Granted | None]]
 """Finds what a token opens at an address; None for nothing."""
@@ -139,3 +141,160 @@ def _challenge(address: Address, scopes: Iterable[str], error: str) -> dict[str,
 def _order(scopes: Iterable[str]) -> list[str]:
     known = [scope.value for scope in GrantScope]
     return sorted(scopes, key=known.index)
+
+
+INVALID: Final = -32600
+PARSE_ERROR: Final = -32700
+NO_METHOD: Final = -32601
+MOST_BYTES: Final = 4 << 20
+"""Of a message of somebody who is known."""
+MOST_OF_STRANGERS: Final = 64 << 10
+_READ_SECONDS: Final = 30.0
+_BOTH: Final = ("application/json", "text/event-stream")
+
+
+class Rejected(Exception):
+    """What is answered over HTTP before the protocol's own server has a say."""
+
+    def __init__(
+        self, status: int, message: str, *, code: int = INVALID, headers: Mapping[str, str] = {}
+    ) -> None:
+        """Args: `code`: of the JSON-RPC error; 0 for an answer that is plain text."""
+        super().__init__(message)
+        self.status, self.message, self.code, self.headers = status, message, code, headers
+
+    async def send(self, send: Any) -> None:
+        """Answer."""
+        body, kind = self.message.encode(), "text/plain; charset=utf-8"
+        if self.code:
+            body, kind = write_error(None, self.code, self.message), "application/json"
+        await send_body(send, self.status, body, {"content-type": kind, **self.headers})
+
+
+class Gone(Exception):
+    """Who asked did not wait for the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A request, or a notification, whose `id` is None. `whole` is the message as it came."""
+
+    id: str | int | None
+    method: str
+    params: Mapping[str, Any]
+    whole: Mapping[str, Any]
+
+    @property
+    def tool(self) -> str | None:
+        """The name of the tool that it calls; None when it calls none."""
+        if self.method != "tools/call":
+            return None
+        name = self.params.get("name")
+        return name if isinstance(name, str) else ""
+
+
+def read_headers(scope: Any) -> dict[str, str]:
+    """Return the headers by name, without blanks around values; what is accepted is joined."""
+    found: dict[str, str] = {}
+    for name, value in scope["headers"]:
+        text, known = value.decode("latin-1").strip(), name.decode("latin-1")
+        is_list = known == "accept" and known in found
+        found[known] = f"{found[known]},{text}" if is_list else found.get(known, text)
+    return found
+
+
+def check_head(method: str, headers: Mapping[str, str]) -> None:
+    """Refuse what is not the protocol.
+
+    Args:
+        headers: as `read_headers` gives them.
+
+    Raises:
+        Rejected: the method, the content type or the accepted types.
+    """
+    if method != "POST":
+        raise Rejected(
+            HTTPStatus.METHOD_NOT_ALLOWED, "use POST here; see /docs/agents.md",
+            headers={"allow": "POST"},
+        )  # fmt: skip
+    if headers.get("content-type", "").partition(";")[0].strip().lower() != _BOTH[0]:
+        raise Rejected(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Content-Type must be {_BOTH[0]}")
+    given = headers.get("accept", "").split(",")
+    accepted = {one.partition(";")[0].strip().lower() for one in given}
+    if "*/*" not in accepted and not accepted.issuperset(_BOTH):
+        raise Rejected(HTTPStatus.NOT_ACCEPTABLE, f"Accept must name {_BOTH[0]} and {_BOTH[1]}")
+
+
+async def read_message(receive: Any, most_bytes: int) -> Message:
+    """Read the body of a request.
+
+    Raises:
+        Rejected: it is too large, too slow, or not one message.
+        Gone: it does not come.
+    """
+    try:
+        async with asyncio.timeout(_READ_SECONDS):
+            body = await _read_body(receive, most_bytes)
+    except TimeoutError:
+        raise Rejected(HTTPStatus.REQUEST_TIMEOUT, "the message took too long to arrive") from None
+    return parse_message(body)
+
+
+async def _read_body(receive: Any, most_bytes: int) -> bytes:
+    body = bytearray()
+    while True:
+        part = await receive()
+        if part["type"] == "http.disconnect":
+            raise Gone
+        body += part.get("body", b"")
+        if len(body) > most_bytes:
+            said = f"the message is larger than {most_bytes:,} bytes"
+            raise Rejected(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, said)
+        if not part.get("more_body"):
+            return bytes(body)
+
+
+def parse_message(body: bytes) -> Message:
+    """Return the one message of a body.
+
+    Raises:
+        Rejected: it is not JSON, several messages, an answer, or not as JSON-RPC has it.
+    """
+    try:
+        found = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise _bad("the body is not JSON", PARSE_ERROR) from None
+    if isinstance(found, list):
+        raise _bad("send one message per request; this protocol has no batches")
+    if not isinstance(found, dict) or found.get("jsonrpc") != "2.0":
+        raise _bad("the body must be one JSON-RPC 2.0 message")
+    return _judge(cast("dict[str, Any]", found))
+
+
+def _judge(found: dict[str, Any]) -> Message:
+    method, params, id_ = found.get("method"), found.get("params", {}), found.get("id")
+    if not isinstance(method, str):
+        raise _bad("the message names no method")
+    if not isinstance(params, dict):
+        raise _bad("'params' must be an object")
+    if "id" in found and (not isinstance(id_, str | int) or isinstance(id_, bool)):
+        raise _bad("'id' must be text or a whole number")
+    return Message(id_, method, params, found)
+
+
+def _bad(message: str, code: int = INVALID) -> Rejected:
+    return Rejected(HTTPStatus.BAD_REQUEST, message, code=code)
+
+
+def write_error(id_: str | int | None, code: int, message: str) -> bytes:
+    """Return a JSON-RPC error as bytes."""
+    error = {"code": code, "message": message}
+    return msgspec.json.encode({"jsonrpc": "2.0", "id": id_, "error": error})
+
+
+async def send_body(send: Any, status: int, body: bytes, headers: Mapping[str, str]) -> None:
+    """Send a whole answer."""
+    fields = {**headers, "content-length": str(len(body))}
+    pairs = [(name.encode(), text.encode("latin-1", "replace")) for name, text in fields.items()]
+    await send({"type": "http.response.start", "status": int(status), "headers": pairs})
+    await send({"type": "http.response.body", "body": body})

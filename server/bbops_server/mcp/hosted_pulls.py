@@ -16,15 +16,15 @@ from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops_server.accounts.rules import Permission
 from bbops_server.forges.hosted import ForgeConflict, ForgeForbidden, ForgeGone, HostedForge
 from bbops_server.forges.values import NewPullRequest, PullRequest
-from bbops_server.mcp.accounts_call import ask
+from bbops_server.mcp.fair_queue import ask
 from bbops_server.mcp.serialization import MOST_FOUND, serialize_diagnostics
 from bbops_server.mcp.served import Served
 from bbops_server.process.messages.repositories import PushBranch, TakeBranch
 from bbops_server.publish.projects.protocols import PullSource
 from bbops_server.publish.pull_requests.effects import PullEffect, list_merged
-from bbops_server.publish.sources.full_ids import is_full_id
 from bbops_server.publish.sources.record import read_record
 from bbops_server.publish.sources.remote import RemoteSource
+from bbops_server.publish.sources.values import is_full_id
 
 GIT_SECONDS: Final = 120.0
 CHECK_SECONDS: Final = 30.0

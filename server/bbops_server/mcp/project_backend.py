@@ -36,8 +36,8 @@ from bbops.source.git.revisions import commit_of
 from bbops_server.accounts.rules import Caller, Permission
 from bbops_server.data_plane.live.history import FAILED, find
 from bbops_server.git_http.publishing import Waiting
-from bbops_server.git_http.visibility import show_to
-from bbops_server.mcp.accounts_call import ask
+from bbops_server.git_http.repository import show_to
+from bbops_server.mcp.fair_queue import ask
 from bbops_server.mcp.requests import (
     Exchanged,
     Outgoing,
@@ -54,13 +54,12 @@ from bbops_server.mcp.serialization import (
     serialize_proposal_detail,
 )
 from bbops_server.mcp.served import WORDS, Around, Served
-from bbops_server.mcp.served_addons import test_addon
-from bbops_server.mcp.served_jobs import ServedJobs
+from bbops_server.mcp.served_jobs import ServedJobs, test_addon
 from bbops_server.process.messages.builds import RunCommitTests
 from bbops_server.process.messages.proposals import DoWork
 from bbops_server.publish.impact.proposal_tests import TEST_SECONDS, ProposalTestRequest
-from bbops_server.publish.sources.full_ids import is_full_id
 from bbops_server.publish.sources.remote import RemoteSource
+from bbops_server.publish.sources.values import is_full_id
 
 if TYPE_CHECKING:
     from bbops_server.mcp.hosted_pulls import HostedPulls
@@ -348,7 +347,7 @@ class ServedBackend:
         return Activity(items, found[0]["id"] if len(found) == limit else 0)
 
     async def test_addon(self, addon: str, draft: str) -> TestedAddon:
-        """Test the connection of an addon, see `bbops_server.mcp.served_addons`."""
+        """Test the connection of an addon, see `bbops_server.mcp.served_jobs`."""
         return await test_addon(self._at, partial(wake, self._at), addon, draft)
 
     async def jobs(self, draft: str) -> JobBackend:

@@ -12,7 +12,7 @@ from bbops.interfaces.mcp.tool import NextCall, ToolError
 from bbops_server.accounts.book import Book
 from bbops_server.accounts.grants import Granted
 from bbops_server.accounts.rules import NOBODY, Caller, Permission, may
-from bbops_server.mcp.accounts_call import ask
+from bbops_server.mcp.fair_queue import ask
 from bbops_server.publish.projects.protocols import StatusSource
 from bbops_server.settings import Settings
 

@@ -33,13 +33,13 @@ from bbops_server.data_plane.live.playground import (
     TRACE_HEADER,
     write_sender,
 )
-from bbops_server.mcp.accounts_call import ask
+from bbops_server.mcp.fair_queue import ask
 from bbops_server.mcp.served import Served
 from bbops_server.process.messages.drafts import SignInToDraft
 from bbops_server.process.messages.repositories import Resolve
 from bbops_server.publish.drafts.draft_names import draft_name
-from bbops_server.publish.processes.playground_key import PLAYGROUND_KEY
-from bbops_server.publish.projects.draft_ready import wait_until_ready
+from bbops_server.publish.processes.link import PLAYGROUND_KEY
+from bbops_server.publish.projects.projects import wait_until_ready
 from bbops_server.publish.projects.protocols import DraftSource
 from bbops_server.publish.sources.sources import BranchSource
 

@@ -17,8 +17,7 @@ from bbops_server.git_http.reach import Asking
 from bbops_server.git_http.repository import Repository, find_repository
 from bbops_server.git_http.request import Refusal
 from bbops_server.git_http.serving import GitHttp
-from bbops_server.mcp.accounts_call import ask
-from bbops_server.mcp.fair_queue import OneAtATime
+from bbops_server.mcp.fair_queue import OneAtATime, ask
 from bbops_server.process.messages.proposals import Workbench
 from bbops_server.publish.projects.protocols import StatusSource
 from bbops_server.publish.proposals.workflow import ProposalWorkflow

@@ -5,19 +5,21 @@ To import this takes longer than a server takes to start; it is done when agents
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
 from mcp.server.lowlevel import Server
 
 from bbops.interfaces.mcp.sdk_server import create_server
+from bbops.interfaces.mcp.tool import McpTool, find_tools
 from bbops_server.mcp.exchange import exchange
 from bbops_server.mcp.gate import find_place
 from bbops_server.mcp.offering import offer_skills
 from bbops_server.mcp.project_backend import open_workplace
-from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of
 
 __all__ = ["exchange", "open_workplace", "prepare", "project_server", "public_server"]
+
 
 _PUBLIC: Final = (
     "bbops serves backends that live in git. Call platform_get_onboarding first. This server finds"
@@ -49,3 +51,15 @@ def prepare() -> None:
     """Make both, so that who asks next need not wait."""
     public_server()
     project_server()
+
+
+PUBLIC: Final = "bbops_server.mcp.public"
+PROJECT: Final = "bbops.interfaces.mcp.project"
+PROTOCOLS: Final = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26")
+"""Those that clients are met in, newest first; tests/mcp/test_mcp_transport.py asks in each."""
+
+
+@cache
+def tools_of(package: str) -> Mapping[str, McpTool[Any]]:
+    """Return every tool of a package by name."""
+    return find_tools(package)

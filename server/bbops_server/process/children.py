@@ -16,10 +16,9 @@ from typing import Any, Protocol, TypeVar
 import msgspec
 
 from bbops.base.errors import BbopsError, ServerError
-from bbops_server.process.host.memory import memory_bytes
 from bbops_server.process.host.secrets import KEY_VARIABLE
+from bbops_server.process.host.system import memory_bytes
 from bbops_server.process.messages.channel import ProcessChannel
-from bbops_server.process.messages.failures import unpack_error
 from bbops_server.process.messages.frames import (
     AnswerFrame,
     ErrorFrame,
@@ -35,6 +34,7 @@ from bbops_server.process.messages.request import (
     MessageReader,
     RequestMessage,
     read_answer,
+    unpack_error,
 )
 
 _log = logging.getLogger(__name__)

@@ -9,9 +9,8 @@ from typing import Final, Literal, get_args
 from urllib.parse import urlsplit
 
 from bbops.database.schema.place import Place, PostgresPlace, fit_name
-from bbops_server.settings.ci_trust import CiTrust
-from bbops_server.settings.forge_binding import ForgeBinding
 from bbops_server.settings.freezes import Freeze
+from bbops_server.settings.repositories import CiTrust, ForgeBinding
 
 Durability = Literal["normal", "full"]
 Attempted = Literal["published", "stalled"]

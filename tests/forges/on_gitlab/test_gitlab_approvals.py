@@ -9,14 +9,14 @@ import pytest
 from bbops.base.host import HttpResponse
 from bbops_server.forges.api import decode
 from bbops_server.forges.hosted import ForgeError
-from bbops_server.forges.on_gitlab.approvals import find_times, is_push, list_verdicts
-from bbops_server.forges.on_gitlab.environments import name_environment
-from bbops_server.forges.on_gitlab.quick_actions import disarm
+from bbops_server.forges.on_gitlab.reports import name_environment
+from bbops_server.forges.on_gitlab.rules import find_times, is_push, list_verdicts
 from bbops_server.forges.on_gitlab.shapes import (
     GitLabApproval,
     GitLabNote,
     GitLabUser,
     GitLabVersion,
+    disarm,
 )
 
 VERSIONS = [GitLabVersion("b" * 40, datetime(2026, 1, 1, 12, 0, 2, tzinfo=UTC)),

@@ -9,7 +9,7 @@ from typing import Final
 
 from bbops_server.forges.gitea import GiteaForge
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.settings.forge_binding import ForgeBinding, ForgeKind
+from bbops_server.settings.repositories import ForgeBinding, ForgeKind
 from tests.support.clock import Clock
 from tests.support.gitea.server import GiteaServer
 from tests.support.github.connected import EGRESS, TOKEN_ENV

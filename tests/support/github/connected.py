@@ -17,7 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
 from bbops_server.forges.github import GitHubForge
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.settings.forge_binding import ForgeApp, ForgeBinding
+from bbops_server.settings.repositories import ForgeApp, ForgeBinding
 from tests.support.clock import Clock
 from tests.support.github.facts import App
 from tests.support.github.server import GitHubServer

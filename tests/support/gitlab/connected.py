@@ -9,7 +9,7 @@ from typing import Final
 
 from bbops_server.forges.gitlab import GitLabForge
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.settings.forge_binding import ForgeBinding
+from bbops_server.settings.repositories import ForgeBinding
 from tests.support.clock import Clock
 from tests.support.github.connected import EGRESS, TOKEN_ENV
 from tests.support.github.world import push

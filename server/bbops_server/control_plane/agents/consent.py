@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 from litestar import Response
 
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.grants import Approval
 from bbops_server.accounts.rules import GrantScope, Permission
+from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.agents.oauth import send
 from bbops_server.control_plane.web.guard import POLICY
 from bbops_server.control_plane.web.routes import form, page
@@ -25,9 +25,8 @@ from bbops_server.control_plane.web.visit import (
     sign_in_path,
     too_many_attempts,
 )
-from bbops_server.mcp.oauth.client import OddClient
+from bbops_server.mcp.oauth.client import OddClient, is_here, place_of
 from bbops_server.mcp.oauth.consents import Consent, SentBack, Unsafe
-from bbops_server.mcp.oauth.redirects import is_here, place_of
 
 SCOPE_TEXTS: Final = {
     GrantScope.PROJECT: "read projects, their drafts, proposals and history",

@@ -8,8 +8,8 @@ from litestar import Response
 from litestar.params import FromQuery
 
 from bbops_server.accounts.devices import Device
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
+from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.agents.consent import describe_grant, grant_context
 from bbops_server.control_plane.web.routes import form, page
 from bbops_server.control_plane.web.visit import Here, Visit, add_retry_after, too_many_attempts

@@ -23,20 +23,25 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.routes import HAS_OWN_AUTH, read
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.visit import Here, Visit
-from bbops_server.mcp.gate import ASKING, Address, Asking, admit, count, identify
-from bbops_server.mcp.message import (
+from bbops_server.mcp.gate import (
+    ASKING,
     MOST_BYTES,
     MOST_OF_STRANGERS,
+    Address,
+    Asking,
     Gone,
     Message,
     Rejected,
+    admit,
     check_head,
+    count,
+    identify,
     read_headers,
     read_message,
 )
 from bbops_server.mcp.oauth.endpoints import METADATA
 from bbops_server.mcp.public_context import MCP_PATH, PublicContext
-from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of
+from bbops_server.mcp.servers import PROJECT, PUBLIC, tools_of
 
 _KEY: Final = re.compile("[a-z0-9]{1,64}")
 _SERVERS: Final = "bbops_server.mcp.servers"

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from bbops_server.control_plane.ci.identity import CiIdentity, RejectedClaim
-from bbops_server.settings.ci_trust import CiTrust
+from bbops_server.settings.repositories import CiTrust
 
 _UNKNOWN = "which is not trusted here"
 _OTHER = "which is not what the project requires"

@@ -20,11 +20,11 @@ from litestar.params import Body
 from bbops.base.render import one_line
 from bbops.interfaces.answers import WorkflowToken
 from bbops_server.accounts.ci_tokens import IssuedCiToken, WorkflowRun
-from bbops_server.accounts.errors import AccountError
+from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.ci import github, gitlab
 from bbops_server.control_plane.ci.identity import CiIdentity, RejectedClaim
 from bbops_server.control_plane.ci.matching import SeveralProjects, find_trust
-from bbops_server.control_plane.external_sign_in.issuers import FAILURE_SECONDS
+from bbops_server.control_plane.external_sign_in.issuer_keys import FAILURE_SECONDS
 from bbops_server.control_plane.web.routes import HAS_OWN_AUTH
 from bbops_server.control_plane.web.visit import (
     AnyRequest,
@@ -32,7 +32,7 @@ from bbops_server.control_plane.web.visit import (
     too_many_attempts,
     unauthorized,
 )
-from bbops_server.settings.ci_trust import CiTrust
+from bbops_server.settings.repositories import CiTrust
 
 if TYPE_CHECKING:
     from bbops_server.control_plane.ci.verifying import VerifiedToken

@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 
 import jwt
 
-from bbops_server.accounts.errors import AccountError
+from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.external_sign_in.issuer_keys import IssuerKeys, text_of
 from bbops_server.control_plane.external_sign_in.pending_sign_ins import PendingSignIn
 from bbops_server.control_plane.external_sign_in.provider_http import ExternalUser, ProviderHttp

@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Final
 
 from bbops_server.accounts.keys import hash_key
-from bbops_server.process.host.random import SystemRandom
+from bbops_server.process.host.system import SystemRandom
 
 LASTS_SECONDS: Final = 600.0
 MAX_PENDING: Final = 10_000

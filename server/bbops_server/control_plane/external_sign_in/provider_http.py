@@ -12,7 +12,7 @@ import msgspec
 
 from bbops.base.host import Follows, HttpRequest
 from bbops.runtime.values.failures import HttpFailure
-from bbops_server.accounts.errors import AccountError
+from bbops_server.accounts.text_rules import AccountError
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import MAX_BODY_BYTES, OutsideHttp
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from bbops_server.accounts.errors import AccountError
+from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.external_sign_in.github import GitHubSignIn
 from bbops_server.control_plane.external_sign_in.pending_sign_ins import PendingSignIn
 from bbops_server.control_plane.external_sign_in.provider_http import ExternalUser

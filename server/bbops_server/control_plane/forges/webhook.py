@@ -23,10 +23,9 @@ from bbops.base.render import one_line
 from bbops_server.control_plane.web.routes import HAS_OWN_AUTH
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.visit import AnyRequest, Visit, too_many_attempts
-from bbops_server.forges.hooks import HookScheme
-from bbops_server.forges.schemes import find_schemes
+from bbops_server.forges.hooks import HookScheme, find_schemes
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.settings.forge_binding import ForgeBinding
+from bbops_server.settings.repositories import ForgeBinding
 
 MAX_BODY_BYTES: Final = 25 << 20
 """The limit of GitHub; the others send less."""

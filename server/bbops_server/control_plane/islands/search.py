@@ -17,7 +17,7 @@ from bbops_server.control_plane.projects.visited_project import PROJECT
 from bbops_server.control_plane.proposals.pulls import list_open_pulls
 from bbops_server.control_plane.proposals.review import VisitedProposals
 from bbops_server.control_plane.web.frame import asked_draft
-from bbops_server.control_plane.web.outline_links import OutlineLinks
+from bbops_server.control_plane.web.outline_page import OutlineLinks
 from bbops_server.control_plane.web.routes import page, read
 from bbops_server.control_plane.web.search import (
     MAX_ENTRIES,

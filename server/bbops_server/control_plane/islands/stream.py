@@ -22,12 +22,11 @@ from bbops_server.control_plane.projects.front import find_state
 from bbops_server.control_plane.projects.requests import Id, find_history
 from bbops_server.control_plane.projects.visited_project import PROJECT
 from bbops_server.control_plane.web.broadcasts import Read, TooManyViewers
-from bbops_server.control_plane.web.outline_links import OutlineLinks
-from bbops_server.control_plane.web.permissions import require_permission
-from bbops_server.control_plane.web.routes import read
+from bbops_server.control_plane.web.outline_page import OutlineLinks
+from bbops_server.control_plane.web.routes import read, require_permission
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.visit import Here, Visit
-from bbops_server.data_plane.live.tail import HistoryTail
+from bbops_server.data_plane.live.history import HistoryTail
 
 TOPICS: Final = {
     "status": Permission.READ_PROJECT, "requests": Permission.READ_REQUESTS,

@@ -8,8 +8,8 @@ from litestar import Response
 from litestar.params import FromPath
 
 from bbops_server.accounts.rules import Permission
+from bbops_server.control_plane.web.frame import Panel
 from bbops_server.control_plane.web.outline_page import OutlinePage
-from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here
 

@@ -13,8 +13,8 @@ from litestar.params import FromPath
 from bbops.base.errors import BbopsError
 from bbops.interfaces.mcp.tool import ToolError
 from bbops.review.outline.outline import EndpointOutline
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
+from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.projects.draft_changes import (
     MAX_DRAFT,
     MAX_MESSAGE,

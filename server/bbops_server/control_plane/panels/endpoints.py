@@ -16,8 +16,8 @@ from bbops.source.git.proposals import proposal_of
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.panels.endpoint_editing import COMMITTED
 from bbops_server.control_plane.projects.endpoint_changes import is_of_table
+from bbops_server.control_plane.web.frame import Panel
 from bbops_server.control_plane.web.outline_page import OutlinePage, PageNumber, Search, TabName
-from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here
 from bbops_server.data_plane.live.history import find

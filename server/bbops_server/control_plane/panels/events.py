@@ -12,10 +12,9 @@ from litestar.params import FromPath, QueryParameter
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.events import ReplayRequest, replay
 from bbops_server.control_plane.projects.visited_project import VisitedProject
-from bbops_server.control_plane.web.outline_links import OutlineLinks
-from bbops_server.control_plane.web.panels import Panel
-from bbops_server.control_plane.web.permissions import require_permission
-from bbops_server.control_plane.web.routes import form, page
+from bbops_server.control_plane.web.frame import Panel
+from bbops_server.control_plane.web.outline_page import OutlineLinks
+from bbops_server.control_plane.web.routes import form, page, require_permission
 from bbops_server.control_plane.web.visit import Here
 from bbops_server.process.messages.events import ListEvents
 

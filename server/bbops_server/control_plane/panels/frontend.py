@@ -11,7 +11,7 @@ from litestar.params import FromPath
 from bbops.base.errors import BbopsError
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.frontends import find_frontends
-from bbops_server.control_plane.web.panels import Panel
+from bbops_server.control_plane.web.frame import Panel
 from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here
 

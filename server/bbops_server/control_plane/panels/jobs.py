@@ -17,10 +17,9 @@ from bbops_server.control_plane.projects.jobs import (
     start_task,
 )
 from bbops_server.control_plane.projects.visited_project import VisitedProject
-from bbops_server.control_plane.web.outline_links import OutlineLinks
-from bbops_server.control_plane.web.panels import Panel
-from bbops_server.control_plane.web.permissions import require_permission
-from bbops_server.control_plane.web.routes import form, page
+from bbops_server.control_plane.web.frame import Panel
+from bbops_server.control_plane.web.outline_page import OutlineLinks
+from bbops_server.control_plane.web.routes import form, page, require_permission
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.process.messages.jobs import Action, ListTicks
 

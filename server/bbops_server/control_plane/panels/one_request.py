@@ -14,12 +14,11 @@ from litestar.params import FromPath
 from bbops.base.errors import BbopsError
 from bbops.review.outline.outline import Outline
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.playground.results import TraceSpan
-from bbops_server.control_plane.playground.trace_lines import TraceView, view_trace
-from bbops_server.control_plane.projects.curl_commands import find_gaps, write_curl
+from bbops_server.control_plane.playground.results import TraceSpan, TraceView, view_trace
 from bbops_server.control_plane.projects.requests import find_request
+from bbops_server.control_plane.projects.shell_commands import find_gaps, write_curl
 from bbops_server.control_plane.web.frame import asked_draft
-from bbops_server.control_plane.web.outline_links import OutlineLinks
+from bbops_server.control_plane.web.outline_page import OutlineLinks
 from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here, Visit
 

@@ -16,8 +16,8 @@ from bbops.review.contract.contract import Operation
 from bbops.review.contract.form_fields import RequestForm
 from bbops.review.contract.form_requests import FilledForm
 from bbops.review.contract.sessions import endpoint_name
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
+from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.panels.playground_forms import (
     JSON_MODE,
     PageForm,
@@ -29,10 +29,11 @@ from bbops_server.control_plane.panels.playground_forms import (
 )
 from bbops_server.control_plane.panels.playground_modes import find_left_out, switch_mode
 from bbops_server.control_plane.playground.kept_forms import read_form
-from bbops_server.control_plane.playground.login import find_login
 from bbops_server.control_plane.playground.results import (
     ComparedResponses,
     PlaygroundResult,
+    TraceView,
+    view_trace,
 )
 from bbops_server.control_plane.playground.rows import RowChoice, read_choices
 from bbops_server.control_plane.playground.saved_tests import (
@@ -45,10 +46,10 @@ from bbops_server.control_plane.playground.saved_tests import (
 from bbops_server.control_plane.playground.sending import (
     MAX_INPUT_BYTES,
     PlaygroundTarget,
+    find_login,
 )
-from bbops_server.control_plane.playground.trace_lines import TraceView, view_trace
-from bbops_server.control_plane.web.outline_links import OutlineLinks
-from bbops_server.control_plane.web.panels import Panel
+from bbops_server.control_plane.web.frame import Panel
+from bbops_server.control_plane.web.outline_page import OutlineLinks
 from bbops_server.control_plane.web.refusals import error_text
 from bbops_server.control_plane.web.routes import IS_FORM, PERMISSION, page
 from bbops_server.control_plane.web.visit import Here

@@ -14,12 +14,11 @@ from litestar.params import FromPath
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.times import parse_datetime
 from bbops.runtime.values.units import seconds
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
+from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.projects.requests import MAX_TEXT, STATUS_PATTERN, find_history
-from bbops_server.control_plane.web.frame import asked_draft
-from bbops_server.control_plane.web.outline_links import OutlineLinks
-from bbops_server.control_plane.web.panels import Panel
+from bbops_server.control_plane.web.frame import Panel, asked_draft
+from bbops_server.control_plane.web.outline_page import OutlineLinks
 from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here
 from bbops_server.data_plane.live.history import FAILED, find

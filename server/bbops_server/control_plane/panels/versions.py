@@ -19,10 +19,9 @@ from bbops_server.control_plane.projects.versions import (
     push_rollback,
     read_versions,
 )
-from bbops_server.control_plane.web.panels import Panel
-from bbops_server.control_plane.web.permissions import require_permission
+from bbops_server.control_plane.web.frame import Panel
 from bbops_server.control_plane.web.refusals import refuse
-from bbops_server.control_plane.web.routes import form, page
+from bbops_server.control_plane.web.routes import form, page, require_permission
 from bbops_server.control_plane.web.visit import Here, Visit
 
 MAX_SHOWN: Final = 100

@@ -8,9 +8,9 @@ from litestar import Response
 from litestar.exceptions import NotFoundException
 from litestar.params import FromPath, FromQuery
 
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.people import Person
 from bbops_server.accounts.rules import Permission, Role
+from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.web.routes import form, page
 from bbops_server.control_plane.web.visit import Here, Visit
 

@@ -7,9 +7,9 @@ from typing import Annotated, Any
 from litestar import Response
 from litestar.params import FromQuery, QueryParameter
 
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.feature_names import FEATURES
 from bbops_server.accounts.rules import Permission
+from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.web.routes import form, page
 from bbops_server.control_plane.web.visit import Here, Visit
 

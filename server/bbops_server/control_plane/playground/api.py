@@ -38,8 +38,7 @@ from bbops_server.control_plane.playground.sending import (
     SignInChoice,
 )
 from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT
-from bbops_server.control_plane.web.permissions import require_permission
-from bbops_server.control_plane.web.routes import PERMISSION, change, read
+from bbops_server.control_plane.web.routes import PERMISSION, change, read, require_permission
 from bbops_server.control_plane.web.visit import Here
 
 MAX_REQUEST_BYTES: Final = 2 * MAX_INPUT_BYTES

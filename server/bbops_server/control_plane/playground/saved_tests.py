@@ -32,8 +32,8 @@ from bbops_server.control_plane.projects.draft_changes import (
     open_backend,
     preview_changes,
 )
-from bbops_server.control_plane.web.permissions import require_permission
 from bbops_server.control_plane.web.refusals import refuse
+from bbops_server.control_plane.web.routes import require_permission
 from bbops_server.control_plane.web.visit import Visit
 
 MAX_NAME: Final = 200

@@ -13,7 +13,7 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT, VisitedProject
 from bbops_server.control_plane.web.routes import change
 from bbops_server.control_plane.web.visit import Here, too_many_attempts
-from bbops_server.process.messages.addons import TryAddon
+from bbops_server.process.messages.api_keys import TryAddon
 
 
 class OneAddon(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -15,8 +15,8 @@ from bbops.base.errors import BbopsError
 from bbops.interfaces.answers import DraftStatus
 from bbops.source.git.proposals import proposal_of
 from bbops_server.accounts.rules import Permission
+from bbops_server.control_plane.web.frame import Panel
 from bbops_server.control_plane.web.guard import POLICY
-from bbops_server.control_plane.web.panels import Panel
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, form, page, read
 from bbops_server.control_plane.web.visit import Here, Visit

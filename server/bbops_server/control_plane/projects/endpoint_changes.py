@@ -29,7 +29,7 @@ from bbops_server.control_plane.projects.draft_changes import (
     preview_changes,
     read_patch,
 )
-from bbops_server.control_plane.projects.patch_command import write_patch_command
+from bbops_server.control_plane.projects.shell_commands import write_patch_command
 from bbops_server.control_plane.projects.visited_project import PROJECT
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change

@@ -10,8 +10,7 @@ from litestar import Request, asgi
 from litestar.exceptions import HTTPException
 
 from bbops_server.accounts.rules import NOBODY, Permission
-from bbops_server.control_plane.web.permissions import find_refusal
-from bbops_server.control_plane.web.routes import HAS_OWN_AUTH
+from bbops_server.control_plane.web.routes import HAS_OWN_AUTH, find_refusal
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.visit import Visit
 from bbops_server.git_http.backend import Line

@@ -12,7 +12,7 @@ from litestar.params import Body, FromPath
 from bbops.interfaces.answers import ApiKeyInfo, IssuedKey
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT, VisitedProject
-from bbops_server.control_plane.web.panels import Panel
+from bbops_server.control_plane.web.frame import Panel
 from bbops_server.control_plane.web.routes import change, page, read
 from bbops_server.control_plane.web.visit import Here
 from bbops_server.process.messages.api_keys import IssueKey, ListKeys, RevokeKey, RotateKey

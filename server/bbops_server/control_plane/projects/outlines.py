@@ -10,8 +10,8 @@ from litestar.params import FromPath, QueryParameter
 
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT
+from bbops_server.control_plane.web.outline_page import read_project_file
 from bbops_server.control_plane.web.outlines import CommitOutline
-from bbops_server.control_plane.web.project_files import read_project_file
 from bbops_server.control_plane.web.routes import read
 from bbops_server.control_plane.web.variables import VariableStatus, find_variables
 from bbops_server.control_plane.web.visit import Here

@@ -13,8 +13,8 @@ from litestar.params import FromPath, QueryParameter
 
 from bbops.base.errors import BbopsError
 from bbops.interfaces.answers import Publication
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
+from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.projects.front import find_state
 from bbops_server.control_plane.projects.overview import RANGES, find_range, read_overview
 from bbops_server.control_plane.projects.versions import (
@@ -23,8 +23,8 @@ from bbops_server.control_plane.projects.versions import (
     propose_rollback,
 )
 from bbops_server.control_plane.web.charts import show_milliseconds
-from bbops_server.control_plane.web.outline_links import OutlineLinks
-from bbops_server.control_plane.web.panels import Panel
+from bbops_server.control_plane.web.frame import Panel
+from bbops_server.control_plane.web.outline_page import OutlineLinks
 from bbops_server.control_plane.web.routes import form, page
 from bbops_server.control_plane.web.visit import Here
 from bbops_server.publish.projects.protocols import VersionSource

@@ -22,8 +22,8 @@ from bbops.review.contract.contract import Contract, Page
 from bbops.review.contract.sessions import endpoint_name, session_lines
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.projects.contracts import find_draft, find_live
-from bbops_server.control_plane.web.outline_links import OutlineLinks
-from bbops_server.control_plane.web.panels import Panel
+from bbops_server.control_plane.web.frame import Panel
+from bbops_server.control_plane.web.outline_page import OutlineLinks
 from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.publish.status.status import RenderedContract

@@ -16,8 +16,7 @@ from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import read
 from bbops_server.control_plane.web.visit import Here, Visit
-from bbops_server.data_plane.live.history import FAILED, find
-from bbops_server.data_plane.live.one_request import find_neighbours, read_request
+from bbops_server.data_plane.live.history import FAILED, find, find_neighbours, read_request
 from bbops_server.data_plane.live.traffic import (
     RANKED_SECONDS,
     Period,

@@ -13,9 +13,8 @@ from bbops.base.errors import BbopsError, ServerError
 from bbops.interfaces.answers import Publication, RollbackResult
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.proposals.review import VisitedProposals
-from bbops_server.control_plane.web.permissions import require_permission
 from bbops_server.control_plane.web.refusals import refuse
-from bbops_server.control_plane.web.routes import change, read
+from bbops_server.control_plane.web.routes import change, read, require_permission
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.publish.projects.protocols import VersionSource
 

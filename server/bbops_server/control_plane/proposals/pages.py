@@ -11,13 +11,13 @@ from litestar.params import FromPath, FromQuery
 from bbops.base.render import render
 from bbops.interfaces.answers import OtherProject, ProposalDetail
 from bbops.source.git.proposals import VERDICTS, Verdict
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
+from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.proposals.api import describe
 from bbops_server.control_plane.proposals.pulls import show_pulls
 from bbops_server.control_plane.proposals.replays import replay
 from bbops_server.control_plane.proposals.review import VisitedProposals
-from bbops_server.control_plane.web.panels import Panel
+from bbops_server.control_plane.web.frame import Panel
 from bbops_server.control_plane.web.routes import form, page
 from bbops_server.control_plane.web.visit import Here, Visit
 

@@ -13,8 +13,8 @@ from litestar.params import Body, FromPath
 
 from bbops.base.errors import BbopsError
 from bbops.interfaces.answers import AllowedPull, ForgeStatus, PullStatus
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.rules import Permission
+from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, form, read
 from bbops_server.control_plane.web.visit import Here, Visit

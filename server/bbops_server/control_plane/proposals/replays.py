@@ -19,7 +19,7 @@ from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.data_plane.drafts.keys import make_token
-from bbops_server.publish.projects.draft_ready import serves_commit, wait_until_ready
+from bbops_server.publish.projects.projects import serves_commit, wait_until_ready
 from bbops_server.publish.proposals.replay import MAX_SECONDS, replay_sample
 
 _TOKEN_SECONDS: Final = 4 * MAX_SECONDS

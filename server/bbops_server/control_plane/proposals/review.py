@@ -14,9 +14,8 @@ from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.visit import Visit
 from bbops_server.git_http.publishing import Waiting
 from bbops_server.git_http.reach import Asking
-from bbops_server.git_http.repository import Repository, find_repository, knows
+from bbops_server.git_http.repository import Repository, find_repository, knows, show_to
 from bbops_server.git_http.request import Refusal
-from bbops_server.git_http.visibility import show_to
 from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.proposals.rules import explain_approval
 from bbops_server.publish.proposals.workflow import ProposalWorkflow

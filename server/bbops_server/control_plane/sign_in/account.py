@@ -8,10 +8,9 @@ from litestar import Response
 from litestar.params import FromPath, FromQuery
 
 from bbops.runtime.auth.passwords import hash_password
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.people import Person
 from bbops_server.accounts.rules import Permission, Scope
-from bbops_server.accounts.text_rules import check_password
+from bbops_server.accounts.text_rules import AccountError, check_password
 from bbops_server.accounts.tokens import DEFAULT_DAYS
 from bbops_server.control_plane.sign_in.pages import is_correct, take_attempt
 from bbops_server.control_plane.web.routes import form, page

@@ -9,9 +9,9 @@ from litestar.exceptions import NotFoundException
 from litestar.params import FromPath, FromQuery, QueryParameter
 from litestar.response import Redirect
 
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.people import NewPerson, Person
 from bbops_server.accounts.rules import Permission
+from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.external_sign_in.provider_http import ExternalUser
 from bbops_server.control_plane.external_sign_in.providers import ExternalProvider
 from bbops_server.control_plane.web.routes import page

@@ -10,10 +10,9 @@ from litestar import Response
 from litestar.exceptions import HTTPException
 from litestar.params import Body, FromQuery
 
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.logins import LASTS_SECONDS, Login
 from bbops_server.accounts.rules import Permission, Scope
-from bbops_server.accounts.text_rules import tidy_text
+from bbops_server.accounts.text_rules import AccountError, tidy_text
 from bbops_server.control_plane.web.routes import change, form, page
 from bbops_server.control_plane.web.visit import Here, Visit, add_retry_after, too_many_attempts
 

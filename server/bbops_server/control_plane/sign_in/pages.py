@@ -8,10 +8,9 @@ from litestar import Response
 from litestar.params import FromQuery
 
 from bbops.runtime.auth.passwords import hash_password, verify_password
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.people import NewPerson
 from bbops_server.accounts.rules import Permission, Role
-from bbops_server.accounts.text_rules import MOST_PASSWORD, check_password, fold_email
+from bbops_server.accounts.text_rules import MOST_PASSWORD, AccountError, check_password, fold_email
 from bbops_server.control_plane.web.routes import form, page
 from bbops_server.control_plane.web.visit import (
     Here,

@@ -13,7 +13,7 @@ from typing import Final
 
 from bbops.base.errors import BbopsError
 from bbops_server.accounts.book import Book
-from bbops_server.accounts.errors import ControlAway
+from bbops_server.accounts.text_rules import ControlAway
 from bbops_server.data_plane.drafts.keys import Marks, mark_of
 
 POLL_SECONDS: Final = 1.0

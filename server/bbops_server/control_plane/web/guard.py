@@ -13,7 +13,7 @@ import msgspec
 
 from bbops.base.addresses import split
 from bbops.runtime.flow.run import code_of
-from bbops_server.process.sockets.request_bounds import find_problem
+from bbops_server.process.sockets.wire import find_problem
 from bbops_server.settings import is_loopback
 
 _PUBLIC_POST_PATHS: Final = frozenset({"/oauth/token", "/oauth/register", "/oauth/revoke"})

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from http import HTTPStatus
 from typing import Annotated, Any, Final, Generic, Protocol, TypeVar
+from urllib.parse import quote, urlencode
 
 from litestar.params import QueryParameter
 from litestar.response import Template
 
-from bbops.review.outline.outline import Outline
+from bbops.base.errors import BbopsError
+from bbops.base.names import INLINE
+from bbops.review.outline.outline import Outline, StepOutline
 from bbops_server.control_plane.web.frame import asked_draft
-from bbops_server.control_plane.web.outline_links import OutlineLinks
 from bbops_server.control_plane.web.outlines import CommitOutline
-from bbops_server.control_plane.web.project_files import read_project_file
-from bbops_server.control_plane.web.step_signs import sign_of
+from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.visit import Visit
-from bbops_server.control_plane.web.yaml_spans import spans_of
 
 MAX_ROWS: Final = 200
 """Rows of a list on one page."""
@@ -165,3 +166,151 @@ class OutlinePage:
 
 def _has(text: str, words: Sequence[str]) -> bool:
     return all(word in text for word in words)
+
+
+_PLACE: Final = re.compile(r"([^:]{1,400}\.yaml):([0-9]{1,9})(?::[0-9]+)?")
+
+
+@dataclass(frozen=True, slots=True)
+class OutlineLinks:
+    """URLs of the pages of a project.
+
+    Attributes:
+        project: the name of the project.
+        draft: the slug of a draft; empty for live.
+    """
+
+    project: str
+    draft: str = ""
+
+    @property
+    def query(self) -> str:
+        """The query that stays in the draft; empty for live."""
+        return f"?in={quote(self.draft)}" if self.draft else ""
+
+    def to(self, path: str, **query: str | int) -> str:
+        """Return the URL of a page below the project, with query parameters that are not empty."""
+        given = {key: value for key, value in query.items() if value not in {"", 0}}
+        if self.draft:
+            given["in"] = self.draft
+        text = f"?{urlencode(given)}" if given else ""
+        return f"/projects/{quote(self.project)}/{quote(path)}{text}"
+
+    def endpoint(self, name: str, tab: str = "") -> str:
+        """Return the page of an endpoint."""
+        return self.to(f"endpoints/{name}", tab=tab)
+
+    def function(self, name: str) -> str:
+        """Return the page of a function; of inline steps, the page of their endpoint."""
+        if name.startswith(INLINE):
+            return self.endpoint(name.removeprefix(INLINE), "function")
+        return self.to(f"functions/{name}")
+
+    def table(self, name: str) -> str:
+        """Return the page of a table."""
+        return self.to(f"tables/{name}")
+
+    def channel(self, name: str) -> str:
+        """Return the page of a channel."""
+        return self.to(f"channels/{name}")
+
+    def variable(self, name: str) -> str:
+        """Return the place of a variable on the page of values."""
+        return f"{self.to('values')}#{quote(name)}"
+
+    def addon(self, name: str) -> str:
+        """Return the place of an addon on the page of addons."""
+        return f"{self.to('addons')}#{quote(name)}"
+
+    def request(self, number: int) -> str:
+        """Return the page of a recorded request."""
+        return self.to(f"requests/{number}")
+
+    def playground(self, endpoint: str) -> str:
+        """Return the Playground of an endpoint."""
+        return self.to(f"playground/{endpoint}")
+
+    def of(self, draft: str) -> OutlineLinks:
+        """Return the links of a draft, or of live if it is empty."""
+        return OutlineLinks(self.project, draft)
+
+    def place(self, text: str) -> str:
+        """Return the page of a place such as `functions/greet.yaml:4`; empty for other texts."""
+        found = _PLACE.fullmatch(text)
+        return self.source(found[1], int(found[2])) if found else ""
+
+    def source(self, file: str, line: int = 0) -> str:
+        """Return the page of a file, at a line."""
+        return self.to(f"files/{file}") + (f"#L{line}" if line else "")
+
+
+_SIGNS: Final = {
+    "find": ("table", "db"), "insert": ("plus", "db"), "update": ("check", "db"),
+    "delete": ("cross", "db"), "sql": ("log", "db"), "transaction": ("lock", "db"),
+    "if": ("if", "flowy"), "switch": ("if", "flowy"), "loop": ("loop", "flowy"),
+    "parallel": ("flow", "flowy"), "try": ("warn", "flowy"), "call": ("route", "flowy"),
+    "wait": ("clock", "flowy"), "return": ("return", "end"), "throw": ("cross", "end"),
+    "http": ("globe", "out"), "send": ("send", "out"), "publish": ("live", "out"),
+    "emit": ("pulse", "out"), "enqueue": ("clock", "out"), "log": ("book", ""),
+    "validate": ("check", ""), "html": ("log", ""),
+}  # fmt: skip
+_KEYS: Final = ("Password", "Token", "ApiKey", "Jwt")
+"""Parts of the names of steps that handle credentials."""
+
+
+def sign_of(step: StepOutline) -> tuple[str, str]:
+    """Return the icon of a step and its tone; the tone of a plain step is empty."""
+    if step.key in _SIGNS:
+        return _SIGNS[step.key]
+    if step.addon:
+        return "plug", "out"
+    return ("key", "") if any(part in step.key for part in _KEYS) else ("grip", "")
+
+
+MAX_COLOURED: Final = 2_000
+"""Characters of a line; a longer one has no colours."""
+_KEY: Final = re.compile(r"""(\s*(?:-\s+)*)('[^']*'|"[^"]*"|[\w.?*/-]+)(:)(?=\s|$)""")
+_PART: Final = re.compile(r"(?P<v>\$\{[^}]*\})|(?P<c>(?:^|(?<=\s))#.*)")
+
+
+def spans_of(line: str) -> Iterator[tuple[str, str]]:
+    """Yield the parts of a line as (class, text): `k` keys, `v` expressions, `c` comments.
+
+    Lines are coloured on their own, so that prose of a block may look like a key.
+    """
+    if len(line) > MAX_COLOURED:
+        yield "", line
+        return
+    rest = line
+    if match := _KEY.match(line):
+        yield "", match[1]
+        yield "k", match[2]
+        yield "", match[3]
+        rest = line[match.end() :]
+    end = 0
+    for part in _PART.finditer(rest):
+        yield "", rest[end : part.start()]
+        yield part.lastgroup or "", part[0]
+        end = part.end()
+    yield "", rest[end:]
+
+
+async def read_project_file(
+    visit: Visit, name: str, slug: str, outline: Outline | None, path: str
+) -> str | None:
+    """Return the text of a file of the live commit or of a draft.
+
+    Returns:
+        None if the outline does not name the file, or if the file exceeds 1 MB.
+
+    Raises:
+        HTTPException: the commit cannot be read.
+    """
+    if outline is None or path not in outline.files:
+        return None
+    try:
+        if slug:
+            return await visit.control.outlines.drafts_of(name).read_file(slug, path)
+        return await visit.control.status.read_file(name, path)
+    except BbopsError as error:
+        raise refuse(error) from None

@@ -10,9 +10,8 @@ import msgspec
 
 from bbops.review.outline.outline import Outline, StepOutline
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.web.frame import SERVER_ACTIONS, list_server_links
-from bbops_server.control_plane.web.outline_links import OutlineLinks
-from bbops_server.control_plane.web.panels import Panel
+from bbops_server.control_plane.web.frame import SERVER_ACTIONS, Panel, list_server_links
+from bbops_server.control_plane.web.outline_page import OutlineLinks
 from bbops_server.control_plane.web.visit import Visit
 
 MAX_ENTRIES: Final = 2_000

@@ -12,9 +12,8 @@ from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.template import TemplateConfig
 
 from bbops.base.json_traffic import summarize_refusal
-from bbops_server.control_plane.web.frame import frames
+from bbops_server.control_plane.web.frame import Panel, frames
 from bbops_server.control_plane.web.islands import FONT_TYPE, Islands
-from bbops_server.control_plane.web.panels import Panel
 
 _SIGNS: Final = {"+ ": "add", "- ": "gone", "~ ": "changed", "> ": "changed"}
 _DIFF: Final = {"+": "add", "-": "gone", "d": "head", "@": "soft", "…": "soft"}

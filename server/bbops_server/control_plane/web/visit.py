@@ -24,7 +24,6 @@ from litestar.params import SkipValidation
 from litestar.response import Redirect, Template
 
 from bbops_server.accounts.ci_tokens import PREFIX
-from bbops_server.accounts.errors import AccountError
 from bbops_server.accounts.keys import make_key
 from bbops_server.accounts.people import Person
 from bbops_server.accounts.rules import (
@@ -37,6 +36,7 @@ from bbops_server.accounts.rules import (
     role_in,
 )
 from bbops_server.accounts.sessions import LONGEST
+from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.web.guard import is_here
 from bbops_server.control_plane.web.known_devices import LASTS_SECONDS
 from bbops_server.control_plane.web.state import ControlState

@@ -9,34 +9,31 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from importlib import import_module
-from typing import Final
+from time import monotonic
+from typing import Any, Final
 
 import uvloop
 
+from bbops.base.host import Log
 from bbops.runtime.work.worker import Attempt
 from bbops_server.data_plane.addons import addon_handlers
 from bbops_server.data_plane.agents import agent_handlers
 from bbops_server.data_plane.deliveries import delivery_handlers
 from bbops_server.data_plane.draft_process.answering import Answering
-from bbops_server.data_plane.draft_process.log import BoundedLog
-from bbops_server.data_plane.draft_process.rows import list_rows
-from bbops_server.data_plane.draft_process.sign_in import sign_in
+from bbops_server.data_plane.draft_process.rows import list_rows, sign_in
 from bbops_server.data_plane.events import event_handlers
 from bbops_server.data_plane.jobs import job_handlers
 from bbops_server.data_plane.keys import key_handlers
-from bbops_server.data_plane.live.linking import link
-from bbops_server.data_plane.live.swap import Live, Quota
+from bbops_server.data_plane.live.swap import Live, Quota, link
 from bbops_server.data_plane.work.project import ProjectWork
 from bbops_server.process.forks import limits
-from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
-from bbops_server.process.host.interpreter import share_interpreter
-from bbops_server.process.host.log import JsonLog, start_logging
-from bbops_server.process.host.random import SystemRandom
+from bbops_server.process.host.log import JsonLog, render, start_logging
+from bbops_server.process.host.system import SystemClock, SystemRandom, share_interpreter
 from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.drafts import (
     AllowEgress,
@@ -212,3 +209,27 @@ async def _run(request: ForkDraft) -> None:
     gc.set_threshold(20_000, 20, 20)
     await process.service.run(await ProcessChannel.connect(request.control))
     await process.stop(ORPHAN_GRACE_SECONDS)
+
+
+_WINDOW_SECONDS: Final = 60.0
+
+
+class BoundedLog:
+    """The door `bbops.base.host.Log`, with so many bytes a minute; what is above is left out."""
+
+    def __init__(self, log: Log, most_bytes: int) -> None:
+        self._log, self._most = log, most_bytes
+        self._began, self._used, self._left_out = 0.0, 0, 0
+
+    def write(self, level: str, message: str, data: Mapping[str, Any]) -> None:
+        """Write one line, if there is room for it."""
+        now = monotonic()
+        if now - self._began > _WINDOW_SECONDS:
+            left_out, self._began, self._used, self._left_out = self._left_out, now, 0, 0
+            if left_out:
+                self._log.write("warning", f"{left_out} lines of a draft were left out", {})
+        self._used += len(render({"message": message, **data}))
+        if self._used <= self._most:
+            self._log.write(level, message, data)
+        else:
+            self._left_out += 1

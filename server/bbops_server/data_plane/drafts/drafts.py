@@ -18,22 +18,24 @@ from urllib.parse import parse_qs
 import msgspec
 
 from bbops_server.data_plane.drafts import pages as draft_pages
-from bbops_server.data_plane.drafts.cookies import (
+from bbops_server.data_plane.drafts.keys import (
     Headers,
+    Marks,
+    find_mark,
     own_names,
     token_cookie,
 )
-from bbops_server.data_plane.drafts.draft import Draft, DraftRequest
-from bbops_server.data_plane.drafts.keys import Marks, find_mark
 from bbops_server.data_plane.drafts.origin import guard, keep_passing
-from bbops_server.data_plane.drafts.passing import pass_on
 from bbops_server.data_plane.drafts.requests import (
+    Draft,
+    DraftRequest,
     inner_scope,
     is_of_another_page,
     is_preflight,
     mark_of,
 )
 from bbops_server.data_plane.drafts.sockets import MOST_SOCKETS, pass_socket
+from bbops_server.data_plane.drafts.wire import pass_on
 from bbops_server.data_plane.live.directory import read_host
 from bbops_server.data_plane.pages.frontend import wants_page
 from bbops_server.data_plane.realtime.serving import PATH as REALTIME

@@ -12,7 +12,7 @@ import re
 from collections.abc import Collection
 from typing import Any, Final
 
-from bbops_server.data_plane.drafts.cookies import Headers, as_own
+from bbops_server.data_plane.drafts.keys import Headers, as_own
 
 PASSING: Final = frozenset({
     b"accept-ranges", b"age", b"allow", b"cache-control", b"content-disposition",

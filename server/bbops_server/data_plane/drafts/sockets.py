@@ -7,8 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any, Final
 
-from bbops_server.data_plane.drafts.passing import Outcome, head_of
-from bbops_server.data_plane.drafts.wire import Accept, Close, Text, Wire
+from bbops_server.data_plane.drafts.wire import Accept, Close, Outcome, Text, Wire, head_of
 
 MOST_SOCKETS: Final = 50
 """Websockets of one draft at a time, in each data process."""

@@ -21,7 +21,7 @@ from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -335,3 +335,101 @@ def _words(row: Sequence[Any]) -> str:
     if len(row) > _REFUSAL and row[_REFUSAL]:
         words += map(str, row[_REFUSAL].values())
     return "\n".join(words)
+
+
+MAX_ROWS: Final = 50
+"""Requests of one look; those before them are only counted."""
+
+
+class HistoryTail:
+    """Reads new requests. Blocks; a look at an unchanged history reads no database."""
+
+    def __init__(self, path: Path, after: int = 0) -> None:
+        """Create a reader.
+
+        Args:
+            path: the history.
+            after: the id of the last known request; 0 for none. A larger id than the newest counts
+                as the newest.
+        """
+        self._paths = (path, path.with_name(f"{path.name}-wal"))
+        self.last = after
+        self._stamp: tuple[object, ...] = ()
+
+    def read(self) -> tuple[list[dict[str, Any]], int]:
+        """Return the new requests, oldest first, and the number of those that are left out."""
+        stamp = tuple(map(_stamp, self._paths))
+        if stamp == self._stamp:
+            return [], 0
+        self._stamp = stamp
+        rows = find(self._paths[0], limit=MAX_ROWS, after=self.last)
+        if not rows:
+            self.last = min(self.last, _newest(self._paths[0]))  # ids of a new file begin at 1
+            return [], 0
+        skipped = rows[0]["id"] - self.last - 1 if self.last else 0  # ids have no gaps
+        self.last = rows[-1]["id"]
+        return rows, skipped
+
+
+def _newest(path: Path) -> int:
+    """Return the newest id of a history; 0 if it is empty."""
+    return next((row["id"] for row in find(path, limit=1)), 0)
+
+
+def _stamp(path: Path) -> tuple[int, int, int] | None:
+    """Return the state of a file, which each write changes; None if there is no file."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns
+
+
+MAX_BATCHES: Final = 200
+"""Batches to search for a neighbour: of rare endpoints, the next request may be far away."""
+_ENDPOINT: Final = ANSWERED.index("endpoint")
+_COLUMNS: Final = "SELECT first, began, requests FROM answered"
+
+
+class Neighbours(NamedTuple):
+    """The ids of the requests before and after a request, None if there is none nearby."""
+
+    before: int | None
+    after: int | None
+
+
+def read_request(history: Path, number: int) -> dict[str, Any] | None:
+    """Return a request with its exchange; None if the history has no such id."""
+    if not history.exists():
+        return None
+    with closing(connect(history)) as connection:
+        batches = _query(connection, "<= ? ORDER BY first DESC LIMIT ?", number, 1)
+        for at, began, row in batches:
+            if at == number:
+                return read_row(at, began, row)
+    return None
+
+
+def find_neighbours(history: Path, number: int, endpoint: str) -> Neighbours:
+    """Return the ids of the requests to an endpoint before and after a request."""
+    with closing(connect(history)) as connection:
+        older = _query(connection, "<= ? ORDER BY first DESC LIMIT ?", number, MAX_BATCHES)
+        before = (at for at, _, row in older if at < number and row[_ENDPOINT] == endpoint)
+        start = connection.execute(
+            "SELECT coalesce(max(first), 0) FROM answered WHERE first <= ?", (number,)
+        ).fetchone()[0]
+        newer = _query(connection, ">= ? ORDER BY first LIMIT ?", start, MAX_BATCHES)
+        ascending = (at for at, _, row in newer if at > number and row[_ENDPOINT] == endpoint)
+        return Neighbours(next(before, None), next(ascending, None))
+
+
+def _query(
+    connection: sqlite3.Connection, condition: str, number: int, most: int
+) -> Iterator[tuple[int, float, tuple[Any, ...]]]:
+    """Yield the rows of batches, each with its id, in the order of the batches."""
+    is_descending = "DESC" in condition
+    batches = connection.execute(f"{_COLUMNS} WHERE first {condition}", (number, most))
+    for first, began, packed in batches:
+        rows = [*enumerate(decode_batch(packed), first)]
+        for at, row in reversed(rows) if is_descending else rows:
+            yield at, began, row

@@ -8,13 +8,12 @@ from __future__ import annotations
 import asyncio
 from collections import OrderedDict
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal
 from urllib.parse import unquote_to_bytes
 
 import msgspec
 
 from bbops.runtime.http.file_answers import Range, read_range
-from bbops_server.data_plane.pages.assets import HEADERS, Asset, Manifest
 
 CONFIG: Final = "/~config.json"
 KEPT_BYTES: Final = 64 << 20
@@ -218,3 +217,97 @@ def _quote(segment: bytes) -> bytes:
     """Return a segment of a path as it stands in a header."""
     safe = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~"
     return b"".join(bytes([one]) if one in safe else b"%%%02X" % one for one in segment)
+
+
+Keeping = Literal["page", "hashed", "plain"]
+"""How long browsers keep a file: ask each time, for ever, or ask each time, too; see `HEADERS`."""
+
+HEADERS: Final[dict[Keeping, bytes]] = {
+    "page": b"no-cache",
+    "hashed": b"public, max-age=31536000, immutable",
+    "plain": b"public, max-age=0, must-revalidate",
+}
+
+
+class Asset(msgspec.Struct, frozen=True):
+    """One file.
+
+    Attributes:
+        blob: its id in git, and its name in the folder of contents.
+        type: its content type.
+        gzip: the size of `BLOB.gz` beside it; 0 where there is none.
+        brotli: the blob that is the same, packed by brotli; empty where there is none.
+        brotli_bytes: the size of that.
+    """
+
+    blob: str
+    size_bytes: int
+    type: str
+    keeping: Keeping
+    gzip: int = 0
+    brotli: str = ""
+    brotli_bytes: int = 0
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """A frontend, and what its pages have to know.
+
+    Attributes:
+        files: by the path that answers with it.
+        old: files of frontends before, that pages which are open may still ask for.
+        spa: whether unknown paths show the start page.
+        api: where paths begin that never do.
+        config: what `/~config.json` says, but for the address.
+    """
+
+    files: dict[str, Asset] = {}
+    old: dict[str, Asset] = {}
+    spa: bool = False
+    api: tuple[str, ...] = ()
+    config: dict[str, Any] = {}
+
+    def blobs(self) -> set[str]:
+        """Return the contents that it needs."""
+        every = (*self.files.values(), *self.old.values())
+        return {name for one in every for name in (one.blob, one.brotli) if name}
+
+
+def folder_of(state: Path) -> Path:
+    """Return where a project's frontends are kept."""
+    return state / "frontend"
+
+
+def read_manifest(path: Path) -> Manifest:
+    """Read a manifest. Raises: OSError: it is gone; msgspec.MsgspecError: it is none."""
+    return msgspec.json.decode(path.read_bytes(), type=Manifest)
+
+
+_BODY: Final = b'{"error":{"code":"notReady","message":"no release is live yet"}}'
+_PAGE: Final = b"""<!doctype html>
+<html lang=en>
+<meta charset=utf-8>
+<meta name=viewport content="width=device-width">
+<meta http-equiv=refresh content=5>
+<title>No release yet</title>
+<h1>No release is live yet</h1>
+<p>The server runs, and nothing has been published here so far. This page looks again by itself.</p>
+<p>Where it takes longer, <code>bbops status</code> says what is in the way.</p>
+</html>
+"""
+_HEADERS: Final = (
+    (b"cache-control", b"no-store"),
+    (b"vary", b"accept"),
+    (b"retry-after", b"1"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"content-security-policy", b"default-src 'none'; frame-ancestors 'none'"),
+)
+
+
+async def answer_not_ready(scope: Any, send: Any) -> None:
+    """Answer 503, whatever was asked."""
+    is_page = wants_page(scope)
+    body, kind = (_PAGE, b"text/html") if is_page else (_BODY, b"application/json")
+    headers = [(b"content-type", kind), (b"content-length", b"%d" % len(body)), *_HEADERS]
+    await send({"type": "http.response.start", "status": 503, "headers": headers})
+    is_head = scope["method"] == "HEAD"
+    await send({"type": "http.response.body", "body": b"" if is_head else body})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Mapping
+from itertools import cycle
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -19,6 +20,9 @@ from bbops_server.data_plane.realtime.codes import (
     INTERNAL,
     LIMIT,
     LOST,
+    MOST_CLIENTS,
+    NO_PONG,
+    PING_SECONDS,
     SHUTDOWN,
     UNKNOWN,
     Closing,
@@ -27,10 +31,7 @@ from bbops_server.data_plane.realtime.codes import (
 )
 from bbops_server.data_plane.realtime.fanout.end import End
 from bbops_server.data_plane.realtime.fanout.frames import Changed, Moved, Seen
-from bbops_server.data_plane.realtime.limits import MOST_CLIENTS
-from bbops_server.data_plane.realtime.pinging import Pinging
-from bbops_server.data_plane.realtime.rejudging import Rejudging
-from bbops_server.data_plane.realtime.rooms import Rooms, Subscription
+from bbops_server.data_plane.realtime.rooms import Rejudging, Rooms, Subscription
 from bbops_server.data_plane.realtime.sight import Sight
 from bbops_server.data_plane.realtime.tokens import may_use_cookie
 
@@ -306,3 +307,51 @@ class Hub:
         self.rejudging.close()
         for one in tuple(self.connections):
             one.close(why)
+
+
+_AT_ONCE: Final = 100
+_SECOND: Final = 1.0
+
+
+class Pinged(Protocol):
+    """A client that is asked."""
+
+    def ping(self) -> bool:
+        """Ask it; return False where it has not answered before."""
+        ...
+
+    def close(self, why: Closing) -> None:
+        """End its connection."""
+        ...
+
+
+class Pinging:
+    """All clients of a hub, by the second in which they are asked."""
+
+    def __init__(self) -> None:
+        self._slots: list[set[Pinged]] = [set() for _ in range(PING_SECONDS)]
+        self._next = cycle(self._slots)
+        self._task: asyncio.Task[None] | None = None
+
+    def add(self, one: Pinged) -> None:
+        """Ask a client from now on."""
+        min(self._slots, key=len).add(one)
+        if self._task is None:
+            self._task = asyncio.create_task(self._keep_asking())
+
+    def discard(self, one: Pinged) -> None:
+        """Ask it no more."""
+        for slot in self._slots:
+            slot.discard(one)
+
+    async def _keep_asking(self) -> None:
+        for slot in self._next:
+            await asyncio.sleep(_SECOND)
+            for number, one in enumerate(tuple(slot)):
+                if not one.ping():
+                    one.close(NO_PONG)
+                if number % _AT_ONCE == _AT_ONCE - 1:
+                    await asyncio.sleep(0)
+            if not any(self._slots):
+                break
+        self._task = None

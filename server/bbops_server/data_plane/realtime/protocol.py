@@ -10,8 +10,7 @@ from typing import Annotated, Any, Final
 import msgspec
 from msgspec import UNSET, Meta, Raw, Struct, UnsetType
 
-from bbops_server.data_plane.realtime.codes import Closing, Refused
-from bbops_server.data_plane.realtime.limits import MOST_COMMANDS
+from bbops_server.data_plane.realtime.codes import MOST_COMMANDS, Closing, Refused
 
 Offset = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 """Others could not go on to the process that numbers messages."""

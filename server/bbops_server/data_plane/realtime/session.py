@@ -15,12 +15,19 @@ from bbops_server.data_plane.realtime.codes import (
     ALREADY,
     BAD_FRAME,
     BAD_REQUEST,
+    CONNECT_SECONDS,
     DENIED,
     EXPIRED,
     INVALID_TOKEN,
     LIMIT,
+    MOST_PER_USER,
+    MOST_TOPICS,
+    MOST_WAITING,
+    MOST_WAITING_BYTES,
     NOT_AVAILABLE,
+    PING_SECONDS,
     SLOW,
+    SLOW_CLOSE_SECONDS,
     STALE,
     TOKEN_EXPIRED,
     TOO_MANY_OF_USER,
@@ -30,15 +37,6 @@ from bbops_server.data_plane.realtime.codes import (
 )
 from bbops_server.data_plane.realtime.fanout.frames import Numbered, Seen
 from bbops_server.data_plane.realtime.hub import Connection, Hub
-from bbops_server.data_plane.realtime.limits import (
-    CONNECT_SECONDS,
-    MOST_PER_USER,
-    MOST_TOPICS,
-    MOST_WAITING,
-    MOST_WAITING_BYTES,
-    PING_SECONDS,
-    SLOW_CLOSE_SECONDS,
-)
 from bbops_server.data_plane.realtime.rooms import Subscription, Told, client_info
 from bbops_server.data_plane.realtime.tokens import EARLY_SECONDS, has_expired
 from bbops_server.process.sockets.websocket import WebsocketWriter

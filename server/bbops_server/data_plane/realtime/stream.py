@@ -17,6 +17,10 @@ from bbops_server.data_plane.realtime.codes import (
     DENIED,
     EXPIRED,
     LIMIT,
+    MOST_PER_USER,
+    MOST_WAITING,
+    MOST_WAITING_BYTES,
+    PING_SECONDS,
     TOO_MANY,
     UNAUTHORIZED,
     UNKNOWN,
@@ -25,12 +29,6 @@ from bbops_server.data_plane.realtime.codes import (
 )
 from bbops_server.data_plane.realtime.fanout.frames import Seen
 from bbops_server.data_plane.realtime.hub import Connection, Hub
-from bbops_server.data_plane.realtime.limits import (
-    MOST_PER_USER,
-    MOST_WAITING,
-    MOST_WAITING_BYTES,
-    PING_SECONDS,
-)
 from bbops_server.data_plane.realtime.rooms import Subscription, Told
 
 OPEN: Final = b": open\n\n"

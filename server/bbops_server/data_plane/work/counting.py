@@ -8,9 +8,12 @@ from collections.abc import Iterator
 from typing import Final
 
 from bbops.runtime.agents.values import AGENTS
+from bbops.runtime.http.responses import blame
 from bbops.runtime.work.sent_webhooks import WEBHOOKS
-from bbops.runtime.work.worker import Attempt, AttemptStart, TickReport, WorkActivity
+from bbops.runtime.work.worker import Attempt, AttemptStart, EventReport, TickReport, WorkActivity
+from bbops_server.data_plane.live.request_lines import Lines
 from bbops_server.process.messages.lifecycle import MetricSample
+from bbops_server.process.messages.reports import EventLogged, JobEnded, JobStarted, TaskTicked
 
 BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0, 60.0, 600.0, 3600.0)
 """The upper ends of buckets, in seconds."""
@@ -90,3 +93,30 @@ def _histogram(found: dict[_Key, Histogram], key: _Key) -> Histogram:
     if key not in found and len(found) >= MOST_SERIES:
         key = key[0], OTHER
     return found.setdefault(key, Histogram())
+
+
+class WorkLines(Lines):
+    """What the work process reports."""
+
+    def happened(self, happening: WorkActivity) -> None:
+        """Report what happened other than the end of an attempt."""
+        match happening:
+            case TickReport(task, runs, missed):
+                self.tell(TaskTicked(task, runs, missed))
+            case EventReport(event, works):
+                self.tell(EventLogged(event.replace(":", " "), list(works)))
+            case AttemptStart(job):
+                self.tell(JobStarted(job.work, job.uid, job.attempt))
+
+    def ended(self, attempt: Attempt) -> None:
+        """Report how an attempt of a job has ended."""
+        job, milliseconds = attempt.job, round(1000 * attempt.seconds, 3)
+        self.tell(JobEnded(
+            job.work, job.uid, attempt.outcome, job.attempt, milliseconds, attempt.reason,
+            place_of(attempt),
+        ))  # fmt: skip
+
+
+def place_of(attempt: Attempt) -> str:
+    """Return file and line of the step that failed; empty where none did."""
+    return next(reversed(blame(attempt.error)[0]), "") if attempt.error else ""

@@ -16,24 +16,20 @@ from msgspec.structs import replace
 
 from bbops.base.errors import ServerError
 from bbops.runtime.work.worker import Attempt, Seats, WorkActivity
-from bbops_server.data_plane.live.bell import listen
 from bbops_server.data_plane.live.directory import Directory
-from bbops_server.data_plane.live.linking import link
-from bbops_server.data_plane.live.swap import Live
+from bbops_server.data_plane.live.shared import listen
+from bbops_server.data_plane.live.swap import Live, link
 from bbops_server.data_plane.realtime.fanout.center import Center
 from bbops_server.data_plane.realtime.fanout.end import CenterEnd, End
+from bbops_server.data_plane.realtime.fanout.end import listen as meet
 from bbops_server.data_plane.realtime.fanout.frames import Changed
-from bbops_server.data_plane.realtime.fanout.stream import listen as meet
-from bbops_server.data_plane.work.counting import WorkCounts
-from bbops_server.data_plane.work.exchanges import Exchanges
-from bbops_server.data_plane.work.lines import WorkLines, place_of
+from bbops_server.data_plane.work.counting import WorkCounts, WorkLines, place_of
 from bbops_server.data_plane.work.project import ProjectWork
-from bbops_server.process.host.clock import SystemClock
+from bbops_server.data_plane.work.row_tail import Exchanges
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
-from bbops_server.process.host.interpreter import share_interpreter
 from bbops_server.process.host.log import start_logging
-from bbops_server.process.host.random import SystemRandom
+from bbops_server.process.host.system import SystemClock, SystemRandom, share_interpreter
 from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.lifecycle import (
     Metrics,

@@ -23,8 +23,7 @@ from bbops.runtime.work.statements import WorkDialect
 from bbops.runtime.work.worker import Attempt, Seats, WorkActivity, Worker
 from bbops_server.data_plane.live.artifact import read_artifact
 from bbops_server.data_plane.live.swap import Live
-from bbops_server.data_plane.work.assigned import Assigned
-from bbops_server.data_plane.work.pins import Pins
+from bbops_server.data_plane.work.pins import Assigned, Pins
 from bbops_server.data_plane.work.row_tail import RowTail, Tell
 from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.process.messages.projects import LinkRelease

@@ -8,14 +8,19 @@ import logging
 import secrets
 from collections import deque
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from typing import Final
 
 from bbops.base.host import Database
+from bbops.database.schema.place import PostgresPlace
 from bbops.runtime.realtime.rows import EPOCH
+from bbops.runtime.realtime.shared import SharedLog
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.rows import NO_ROWS, OPERATIONS, row_event
 from bbops.runtime.work.statements import WorkDialect
+from bbops_server.data_plane.live.swap import Live
+from bbops_server.data_plane.realtime.fanout.center import Center
+from bbops_server.data_plane.realtime.fanout.exchange import Exchange
 
 LOOK_SECONDS: Final = 1.0
 """Between two looks where nobody says that something has happened: another server may have."""
@@ -139,3 +144,45 @@ class RowTail:
         with suppress(TimeoutError):
             async with asyncio.timeout(LOOK_SECONDS if self._tables else None):
                 await self.woken.wait()
+
+
+class Exchanges:
+    """What runs, by project."""
+
+    def __init__(self, center: Center) -> None:
+        self._center = center
+        self._running: dict[str, tuple[PostgresPlace, asyncio.Task[None]]] = {}
+
+    async def follow(self, project: str, live: Live) -> None:
+        """Exchange the messages of what is live now, from the database that it uses now."""
+        place, running = live.realtime.place, self._running.get(project)
+        if running is not None and running[0] == place:
+            return
+        await self.stop(project)
+        if isinstance(place, PostgresPlace) and live.realtime.has_topics:
+            exchange = Exchange(self._center, live.realtime.project, _sharing(place))
+            self._running[project] = place, asyncio.create_task(exchange.run())
+
+    async def stop(self, project: str) -> None:
+        """Exchange no more messages of a project."""
+        running = self._running.pop(project, None)
+        if running is not None:
+            running[1].cancel()
+            with suppress(asyncio.CancelledError):
+                await running[1]
+
+    async def stop_all(self) -> None:
+        """Exchange no more messages."""
+        for project in tuple(self._running):
+            await self.stop(project)
+
+
+def _sharing(
+    place: PostgresPlace,
+) -> Callable[[Callable[[], None]], AbstractAsyncContextManager[SharedLog]]:
+    from bbops.database.postgres.publications import share_publications  # noqa: PLC0415 - an extra
+
+    def share(woken: Callable[[], None]) -> AbstractAsyncContextManager[SharedLog]:
+        return share_publications(place, woken)
+
+    return share

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
@@ -13,10 +13,10 @@ from bbops_server.forges.api import ForgeApi, decode
 from bbops_server.forges.credentials import TokenCredential
 from bbops_server.forges.hosted import ForgeError, ForgeGone
 from bbops_server.forges.on_gitea.shapes import GiteaUser
-from bbops_server.forges.values import GitCredential, RequestBudget
+from bbops_server.forges.values import ForgeWebhook, GitCredential, RequestBudget
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.settings.forge_binding import ForgeBinding
+from bbops_server.settings.repositories import ForgeBinding
 
 PAGE_SIZE: Final = 50
 """The most entries of a page by default; a forge may set a lower limit."""
@@ -135,3 +135,40 @@ def read_total(response: HttpResponse) -> int | None:
 def same(page: Any) -> Any:
     """Return the entries of a page that is a list; `null` is an empty one."""
     return page or ()
+
+
+_CREATED_EVENTS: Final = (
+    "create", "delete", "pull_request", "pull_request_review", "push", "repository",
+)  # fmt: skip
+"""The events of a new webhook; `pull_request` stands for its kinds too."""
+
+
+class _Hook(msgspec.Struct):
+    id: int
+    config: Mapping[str, str] = {}
+
+
+class GiteaWebhooks(GiteaRepository):
+    """Creates and reads the webhook; the protocol describes each operation."""
+
+    async def set_webhook(self, address: str, secret: str) -> None:
+        """Create the webhook of an address, then delete former ones.
+
+        The forge cannot change the secret of a webhook.
+        """
+        path, former = f"{self.root}/hooks", await self._find_hooks(address)
+        config = {"url": address, "content_type": "json", "secret": secret}
+        body = {"type": self.kind, "config": config, "events": _CREATED_EVENTS, "active": True}
+        await self.api.send("POST", path, body, right=WRITE)
+        for hook in former:
+            await self.api.send("DELETE", f"{path}/{hook.id}", right=WRITE)
+
+    async def find_webhook(self, address: str) -> ForgeWebhook | None:
+        """Return the webhook of an address; the forge does not report its deliveries."""
+        return ForgeWebhook(address) if await self._find_hooks(address) else None
+
+    async def _find_hooks(self, address: str) -> list[_Hook]:
+        hooks: list[_Hook] = await self.read_pages(
+            f"{self.root}/hooks", list[_Hook], same, right=WRITE
+        )
+        return [hook for hook in hooks if hook.config.get("url") == address]

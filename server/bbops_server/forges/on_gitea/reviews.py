@@ -19,8 +19,7 @@ from bbops_server.forges.on_gitea.shapes import (
     GiteaStatus,
     GiteaStatuses,
 )
-from bbops_server.forges.retargets import doubt_earlier
-from bbops_server.forges.values import BranchRules, CheckState, PullReview
+from bbops_server.forges.values import BranchRules, CheckState, PullReview, doubt_earlier
 
 TEAMS: Final = "read:organization"
 _WRITERS: Final = frozenset({"owner", "admin", "write"})

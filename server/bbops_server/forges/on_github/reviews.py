@@ -18,8 +18,7 @@ from bbops_server.forges.on_github.shapes import (
     GitHubEvent,
     GitHubReview,
 )
-from bbops_server.forges.retargets import doubt_earlier
-from bbops_server.forges.values import BranchRules, CheckState, PullReview
+from bbops_server.forges.values import BranchRules, CheckState, PullReview, doubt_earlier
 
 MAX_COMMITS: Final = 250
 """The most commits of a pull request that GitHub lists."""

@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from typing import Final, TypeVar
 from urllib.parse import quote
 
+import msgspec
+
 from bbops.base.host import Clock, HttpResponse
 from bbops_server.forges.api import MAX_PAGES, PER_PAGE, ForgeApi, decode
 from bbops_server.forges.credentials import TokenCredential
 from bbops_server.forges.hosted import ForgeError, ForgeGone
 from bbops_server.forges.on_gitlab.shapes import GitLabId, GitLabUser
-from bbops_server.forges.values import GitCredential, RequestBudget
+from bbops_server.forges.values import ForgeWebhook, GitCredential, RequestBudget
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.secrets import Secrets
-from bbops_server.settings.forge_binding import ForgeBinding
+from bbops_server.settings.repositories import ForgeBinding
 
 V4: Final = "/v4"
 SCOPE: Final = "api"
@@ -158,3 +160,38 @@ _MAX_USERS: Final = 1_000
 def _is_last(response: HttpResponse, entries: Sequence[object]) -> bool:
     following = response.headers.get("x-next-page")
     return not entries if following is None else not following
+
+
+ROLE: Final = "the role Maintainer"
+_EVENTS: Final = {"push_events": True, "tag_push_events": True, "merge_requests_events": True}
+
+
+class _Hook(msgspec.Struct):
+    id: int
+    url: str
+    alert_status: str = ""
+
+
+class GitLabWebhooks(GitLabProject):
+    """Creates and reads the webhook; the protocol describes each operation."""
+
+    async def set_webhook(self, address: str, secret: str) -> None:
+        """Create the webhook of an address, or replace its secret."""
+        path = f"{await self.find_root()}/hooks"
+        body = {"url": address, "token": secret, **_EVENTS}
+        hook = await self._find_hook(address)
+        method, path = ("PUT", f"{path}/{hook.id}") if hook else ("POST", path)
+        await self.api.send(method, path, body, right=ROLE)
+
+    async def find_webhook(self, address: str) -> ForgeWebhook | None:
+        """Return the webhook of an address, and whether the forge has disabled it."""
+        hook = await self._find_hook(address)
+        if hook is None:
+            return None
+        is_disabled = hook.alert_status not in {"", "executable"}
+        return ForgeWebhook(address, hook.alert_status.replace("_", " ") if is_disabled else "")
+
+    async def _find_hook(self, address: str) -> _Hook | None:
+        path = f"{await self.find_root()}/hooks"
+        hooks = await self.read_pages(path, list[_Hook], right=ROLE)
+        return next((hook for hook in hooks if hook.url == address), None)

@@ -8,8 +8,7 @@ from typing import Final
 from bbops_server.forges.api import decode
 from bbops_server.forges.hosted import ForgeConflict, ForgeForbidden, ForgeGone, ForgeRejected
 from bbops_server.forges.on_gitlab.project import READ, SCOPE, V4, GitLabProject
-from bbops_server.forges.on_gitlab.quick_actions import disarm
-from bbops_server.forges.on_gitlab.shapes import GitLabPull
+from bbops_server.forges.on_gitlab.shapes import GitLabPull, disarm
 from bbops_server.forges.values import NewPullRequest, PullRequest
 
 DRAFT: Final = "Draft: "

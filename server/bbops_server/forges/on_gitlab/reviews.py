@@ -11,9 +11,9 @@ import msgspec
 
 from bbops_server.forges.api import decode
 from bbops_server.forges.hosted import ForgeError, ForgeGone
-from bbops_server.forges.on_gitlab.approvals import find_times, is_push, list_verdicts
 from bbops_server.forges.on_gitlab.project import READ, V4
 from bbops_server.forges.on_gitlab.pulls import GitLabPulls
+from bbops_server.forges.on_gitlab.rules import find_times, is_push, list_verdicts
 from bbops_server.forges.on_gitlab.shapes import (
     GitLabApproval,
     GitLabApprovals,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 from typing import Annotated, Final
 
@@ -170,3 +171,15 @@ class GitLabDeployment(GitLabId):
 def login(user: GitLabUser | None) -> str:
     """Return a user's login; `ghost` for a missing one."""
     return user.username if user else GHOST
+
+
+_COMMAND: Final = re.compile(r"^([ \t]*)/", re.MULTILINE)
+
+
+def disarm(text: str) -> str:
+    r"""Return a text in Markdown whose lines begin with no command: `/` becomes `\/`.
+
+    All line breaks that GitLab accepts end a line.
+    """
+    lines = text.replace("\r\n", "\n").replace("\r", "\n")
+    return _COMMAND.sub(r"\1\\/", lines)

@@ -5,16 +5,24 @@ All clients are public: they have no secret, so the codes they are given hold by
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterable
+from datetime import timedelta
 from typing import Any, Final
+from urllib.parse import SplitResult, urlsplit
 
 import msgspec
 from authlib.oauth2.rfc6749 import ClientMixin
 
-from bbops_server.accounts.errors import AccountError
+from bbops.base.addresses import split
+from bbops.base.host import HttpRequest
+from bbops.runtime.values.failures import HttpFailure
 from bbops_server.accounts.rules import GrantScope
-from bbops_server.accounts.text_rules import tidy_text
+from bbops_server.accounts.tables import CLIENT_LENGTH
+from bbops_server.accounts.text_rules import AccountError, tidy_text
 from bbops_server.mcp.oauth.endpoints import GRANT_TYPES
-from bbops_server.mcp.oauth.redirects import allows, is_registrable
+from bbops_server.process.host.egress import EgressPolicy
+from bbops_server.process.host.http import OutsideHttp
 
 MOST_REDIRECTS: Final = 10
 _BOTH: Final = ("authorization_code", "refresh_token")
@@ -127,3 +135,118 @@ def describe(client: Client) -> dict[str, Any]:
         "scope": found.scope,
     }
     return {name: value for name, value in told.items() if value not in ("", [])}
+
+
+MOST_BYTES: Final = 5 << 10
+TIMEOUT_SECONDS: Final = 5.0
+LASTS: Final = timedelta(hours=1)
+_SIGNS: Final = frozenset(map(chr, range(0x21, 0x7F))) - frozenset("\"'<>\\^`{|}#?@*")
+
+
+def is_document(client_id: str) -> bool:
+    """Return whether a client's id is the address of a document."""
+    return client_id.startswith("https://")
+
+
+async def read_document(address: str, egress: EgressPolicy) -> Metadata:
+    """Return what a document says.
+
+    Args:
+        egress: what may be asked beside public addresses.
+
+    Raises:
+        OddClient: it cannot be read, or says something else than is agreed.
+    """
+    if not _is_plain(address):
+        raise OddClient("a client_id must be an https URL with a path, and no query or fragment")
+    said = await _fetch(address, egress)
+    if not isinstance(said, dict) or said.get("client_id") != address:
+        raise OddClient("the client metadata document must have that URL as its client_id")
+    if said.get("token_endpoint_auth_method", "none") != "none" or "client_secret" in said:
+        raise OddClient("only public clients (without a secret) are supported")
+    if not said.get("client_name"):
+        raise OddClient("the client metadata document must have a client_name")
+    return read_metadata(said)
+
+
+async def _fetch(address: str, egress: EgressPolicy) -> Any:
+    http = OutsideHttp(egress, max_body_bytes=MOST_BYTES, max_redirects=0)
+    headers = {"accept": "application/json"}
+    try:
+        answer = await http.send(HttpRequest("GET", address, headers, b"", TIMEOUT_SECONDS))
+    except HttpFailure:  # not even whether there is something at a private address is told
+        raise _unreadable() from None
+    finally:
+        await http.close()
+    if answer.status != 200:
+        raise _unreadable()
+    try:
+        return msgspec.json.decode(answer.body)
+    except (msgspec.DecodeError, RecursionError):
+        raise _unreadable() from None
+
+
+def _unreadable() -> OddClient:
+    return OddClient("the client metadata document cannot be read")
+
+
+def _is_plain(address: str) -> bool:
+    if not is_document(address) or len(address) > CLIENT_LENGTH or not _SIGNS.issuperset(address):
+        return False
+    parts = split(address)
+    if parts is None:
+        return False
+    steps = parts.path.split("/")
+    return bool(parts.hostname) and parts.path not in {"", "/"} and not {".", ".."} & set(steps)
+
+
+MOST_LENGTH: Final = 2_000
+_PLAIN: Final = re.compile(r"[!#-)+-;=?-\[\]_a-z~%]+", re.IGNORECASE)
+"""Printable ASCII without what no address has, and without `*`."""
+_HERE: Final = frozenset({"127.0.0.1", "::1", "localhost"})
+_APPS: Final = frozenset({"cursor", "vscode", "vscode-insiders", "windsurf"})
+"""Schemes of known programs; others' have a dot, as RFC 8252 section 7.1 asks."""
+
+
+def is_registrable(uri: str) -> bool:
+    """Return whether a client may name an address as its own."""
+    parts = _split(uri)
+    if parts is None or "#" in uri or parts.username is not None or parts.password is not None:
+        return False
+    if parts.scheme == "https":
+        return bool(parts.hostname)
+    if parts.scheme == "http":
+        return parts.hostname in _HERE
+    return "." in parts.scheme or parts.scheme in _APPS
+
+
+def allows(registered: Iterable[str], uri: str) -> bool:
+    """Return whether an answer may be sent to an address, given those of its client."""
+    known = tuple(registered)
+    return uri in known or (is_here(uri) and any(_is_same_but_port(one, uri) for one in known))
+
+
+def is_here(uri: str) -> bool:
+    """Return whether an address is that of a program on the person's own computer."""
+    parts = _split(uri)
+    return parts is not None and parts.scheme == "http" and is_registrable(uri)
+
+
+def place_of(uri: str) -> str:
+    """Return what people are shown of an address: its host, or the scheme of a program."""
+    parts = urlsplit(uri)
+    return parts.netloc if parts.scheme in {"http", "https"} else f"{parts.scheme}:"
+
+
+def _is_same_but_port(one: str, other: str) -> bool:
+    if not is_here(one):
+        return False
+    pair = [urlsplit(uri) for uri in (one, other)]
+    first, second = ((parts.hostname, parts.path, parts.query) for parts in pair)
+    return first == second
+
+
+def _split(uri: str) -> SplitResult | None:
+    if len(uri) > MOST_LENGTH or not _PLAIN.fullmatch(uri):
+        return None
+    return split(uri)

@@ -12,9 +12,8 @@ from authlib.oauth2 import OAuth2Error
 
 from bbops_server.accounts.grants import Approval
 from bbops_server.mcp.oauth.authlib_request import Answer, Asked, Sender
-from bbops_server.mcp.oauth.client import Client, OddClient
+from bbops_server.mcp.oauth.client import LASTS, Client, OddClient, is_document, read_document
 from bbops_server.mcp.oauth.core import Core
-from bbops_server.mcp.oauth.documents import LASTS, is_document, read_document
 from bbops_server.process.host.egress import EgressPolicy
 
 

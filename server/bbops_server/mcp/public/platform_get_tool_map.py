@@ -10,7 +10,7 @@ import msgspec
 from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolResult
 from bbops_server.mcp.public._takes import Nothing
 from bbops_server.mcp.public_context import MCP_PATH, PublicContext
-from bbops_server.mcp.tables import PROJECT, PUBLIC, tools_of
+from bbops_server.mcp.servers import PROJECT, PUBLIC, tools_of
 
 
 class Line(msgspec.Struct, frozen=True):

@@ -9,7 +9,7 @@ from bbops_server.accounts.rules import GrantScope
 from bbops_server.mcp.oauth.endpoints import METADATA
 from bbops_server.mcp.public._takes import Chosen
 from bbops_server.mcp.public_context import PublicContext
-from bbops_server.mcp.tables import PROJECT, PROTOCOLS, tools_of
+from bbops_server.mcp.servers import PROJECT, PROTOCOLS, tools_of
 
 
 class SignIn(msgspec.Struct, frozen=True, rename="camel"):

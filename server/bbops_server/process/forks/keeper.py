@@ -16,7 +16,7 @@ import msgspec
 
 from bbops.base.errors import BbopsError, ServerError
 from bbops_server.process.children import Child
-from bbops_server.process.host.niceness import lower_priority
+from bbops_server.process.host.system import lower_priority
 from bbops_server.process.messages.channel import ProcessChannel
 from bbops_server.process.messages.forks import Ended, ForkDraft, ForkTestRun, Kill
 from bbops_server.process.messages.lifecycle import Ping

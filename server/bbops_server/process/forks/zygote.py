@@ -19,7 +19,6 @@ from contextlib import suppress
 from typing import Any, Final, Generic, NoReturn, TypeVar
 
 from bbops.base.errors import ServerError
-from bbops_server.process.messages.failures import pack_error
 from bbops_server.process.messages.forks import Ended, Forked, Kill
 from bbops_server.process.messages.frames import (
     AnswerFrame,
@@ -36,6 +35,7 @@ from bbops_server.process.messages.request import (
     DoneAnswer,
     MessageReader,
     RequestMessage,
+    pack_error,
     write_answer,
 )
 

@@ -10,15 +10,17 @@ from contextlib import suppress
 from typing import Final
 
 import bbops
-from bbops_server.process.handover.peer import end_process, find_process, is_same_user
 from bbops_server.process.handover.protocol import (
     PROTOCOL,
     HandoverDescriptors,
     HandoverMessage,
+    end_process,
+    find_process,
+    is_same_user,
     receive_message,
     send_message,
 )
-from bbops_server.process.host.files import record_holder
+from bbops_server.process.host.secrets import record_holder
 
 FIRST_MESSAGE_SECONDS: Final = 10.0
 READY_SECONDS: Final = 900.0

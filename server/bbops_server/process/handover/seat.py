@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import socket
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from bbops_server.process.handover.taking import Predecessor
 
@@ -26,3 +28,20 @@ class StateSeat:
     listening: socket.socket | None = None
     predecessor: Predecessor | None = None
     patience_seconds: float = 0.0
+
+
+_FIRST: Final = 3
+_VARIABLES: Final = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")
+
+
+def take_sockets() -> list[socket.socket]:
+    """Return the passed listening sockets on the first call, and no sockets on later calls."""
+    variables = {name: os.environ.pop(name, "") for name in _VARIABLES}
+    if variables["LISTEN_PID"] != str(os.getpid()) or not variables["LISTEN_FDS"].isdecimal():
+        return []
+    return [_adopt(_FIRST + number) for number in range(int(variables["LISTEN_FDS"]))]
+
+
+def _adopt(descriptor: int) -> socket.socket:
+    os.set_inheritable(descriptor, False)  # noqa: FBT003 - its signature
+    return socket.socket(fileno=descriptor)

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from bbops.base.errors import ServerError
-from bbops_server.process.handover.peer import end_process
 from bbops_server.process.handover.place import connect
 from bbops_server.process.handover.protocol import (
     PROTOCOL,
     HandoverDescriptors,
+    end_process,
     receive_descriptors,
     receive_message,
     send_message,

@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import msgspec
 
-from bbops_server.process.host.clock import SystemClock
+from bbops_server.process.host.system import SystemClock
 
 _encode = msgspec.json.Encoder(enc_hook=repr).encode
 

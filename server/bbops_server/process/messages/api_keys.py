@@ -60,3 +60,17 @@ class RevokeKey(RequestMessage[RevokeKeyAnswer], frozen=True):
 
     project: str
     key: str
+
+
+class TryAddonAnswer(AnswerMessage, frozen=True):
+    """The result of a test, as in `bbops.base.json_work`."""
+
+    state: str
+    text: str
+
+
+class TryAddon(RequestMessage[TryAddonAnswer], frozen=True):
+    """Test the connection of an addon with the live release's settings and values."""
+
+    project: str
+    addon: str

@@ -7,13 +7,15 @@ class, so that a process can reject an unknown request by name.
 from __future__ import annotations
 
 import functools
+import logging
 from collections.abc import Iterable
 from typing import Any, Final, Generic, TypeVar, Union, get_args
 
 import msgspec
 
-from bbops.base.errors import ServerError
-from bbops_server.process.messages.frames import encode
+import bbops.base.errors
+from bbops.base.errors import BbopsError, ServerError
+from bbops_server.process.messages.frames import ErrorFrame, encode
 
 _FIX: Final = "its processes may be of different versions: restart the server"
 
@@ -119,3 +121,24 @@ def write_answer(request: RequestMessage[Any], answer: AnswerMessage) -> msgspec
     if not isinstance(answer, answer_type(type(request))):
         raise TypeError(f"{type(answer).__name__} does not answer {type(request).__name__}")
     return encode(answer)
+
+
+_log = logging.getLogger(__name__)
+
+
+def pack_error(number: int, error: Exception) -> ErrorFrame:
+    """Return the error frame of a request. The log has the details of unexpected errors."""
+    if isinstance(error, BbopsError):
+        return ErrorFrame(number, type(error).__name__, error.message, error.hint)
+    _log.error("unexpected %s", type(error).__name__, exc_info=error)
+    message = f"unexpected error: {type(error).__name__}"
+    hint = "this is a bug in bbops; see the server's log"
+    return ErrorFrame(number, "ServerError", message, hint)
+
+
+def unpack_error(failed: ErrorFrame) -> BbopsError:
+    """Return the error of a frame; an unknown class becomes `BbopsError`."""
+    kind = getattr(bbops.base.errors, failed.kind, BbopsError)
+    if not issubclass(kind, BbopsError) or kind is bbops.base.errors.ProjectError:
+        kind = BbopsError
+    return kind(failed.message, hint=failed.hint)

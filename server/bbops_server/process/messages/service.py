@@ -8,7 +8,6 @@ from contextlib import suppress
 from typing import Any, TypeAlias
 
 from bbops_server.process.messages.channel import ProcessChannel
-from bbops_server.process.messages.failures import pack_error
 from bbops_server.process.messages.frames import AnswerFrame, RequestFrame
 from bbops_server.process.messages.lifecycle import Ping
 from bbops_server.process.messages.request import (
@@ -16,6 +15,7 @@ from bbops_server.process.messages.request import (
     DoneAnswer,
     MessageReader,
     RequestMessage,
+    pack_error,
     write_answer,
 )
 

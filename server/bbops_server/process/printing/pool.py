@@ -7,8 +7,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Final
 
-from bbops_server.process.printing.chromium import BrowserGone, ChromiumProcess
-from bbops_server.process.printing.finding import find_problem, find_program
+from bbops_server.process.printing.chromium import (
+    BrowserGone,
+    ChromiumProcess,
+    find_problem,
+    find_program,
+)
 from bbops_server.process.printing.page import PrintFailure
 
 MAX_CONCURRENT: Final = 2

@@ -25,7 +25,7 @@ from uvicorn.protocols.http.httptools_impl import (
 
 from bbops.runtime.flow.run import code_of
 from bbops_server.process.sockets import descriptors
-from bbops_server.process.sockets.upgrading import become_websocket
+from bbops_server.process.sockets.websocket import become_websocket
 from bbops_server.process.sockets.wire import BufferedTransport, WriteBuffers
 
 MAX_HEAD_BYTES: Final = 256 << 10

@@ -18,9 +18,9 @@ from bbops.base.doors import Listed, Parts, RunFile
 from bbops.base.host import HttpRequest, HttpResponse
 from bbops.runtime.values.failures import Failure, HttpFailure, Thrown, Unavailable
 from bbops.runtime.vendors._credentials import Signer, query_of
-from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.http import OutsideHttp
+from bbops_server.process.host.system import SystemClock
 from bbops_server.process.messages.projects import Bucket
 from bbops_server.process.storage.usage import StoredSize
 

@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from bbops_server.process.webhooks.list_file import hash_url, read_list, write_list
 from bbops_server.process.webhooks.message import HookMessage
+from bbops_server.process.webhooks.queue import hash_url, read_list, write_list
 
 MAX_KEPT: Final = 200
 """The most stored messages of a receiver."""

@@ -34,16 +34,15 @@ from bbops_server.process.messages.builds import (
     Summarize,
     SummarizeAnswer,
 )
-from bbops_server.publish.build.browser_warning import warn_of_browser
-from bbops_server.publish.build.build_input import BuildInput
 from bbops_server.publish.build.executor import SyncHandlers
-from bbops_server.publish.build.file_warning import warn_of_files
 from bbops_server.publish.build.frontend import write_frontend
 from bbops_server.publish.build.gate import ReleaseGate
+from bbops_server.publish.build.project_tests import BuildInput
 from bbops_server.publish.build.proposed_change import find_removed
 from bbops_server.publish.build.sources import OpenSources, SourceFields
 from bbops_server.publish.build.tables import DatabaseHandlers, DeclaredTables
 from bbops_server.publish.build.tagged_frontend import check_tagged, find_tagged, publish
+from bbops_server.publish.build.warnings import warn_of_browser, warn_of_files
 
 _PROJECTS_KEPT = 8
 """Checked projects to keep for summaries: the live and the new one of some projects."""

@@ -23,10 +23,16 @@ from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
 from bbops.compiler.check._files import find_files
 from bbops.language.project import Project
+from bbops.review.contract.sessions import session
 from bbops.source.tree import Entry, Tree
-from bbops_server.data_plane.live.recent_frontends import read_recent
-from bbops_server.data_plane.pages.assets import Asset, Keeping, Manifest, folder_of, read_manifest
-from bbops_server.publish.build.frontend_config import describe_config, find_api
+from bbops_server.data_plane.live.swap import read_recent
+from bbops_server.data_plane.pages.frontend import (
+    Asset,
+    Keeping,
+    Manifest,
+    folder_of,
+    read_manifest,
+)
 
 MANIFESTS_KEPT: Final = 20
 """Manifests to keep; contents that none of them names are deleted."""
@@ -205,3 +211,45 @@ def _prune(folder: Path, keep: set[str]) -> None:
     for file in (folder / "files").iterdir():
         if file.name.removesuffix(".gz") not in named:
             file.unlink(missing_ok=True)
+
+
+_ROUTES: Final = ("login", "signup", "refresh", "logout")
+
+
+def describe_config(project: Project) -> dict[str, Any]:
+    """Return the content of `/~config.json`: the session, with the path of each route."""
+    settings = project.settings.model.session
+    published = {
+        endpoint.name for endpoint in project.endpoints.values()
+        if endpoint.model.docs_visibility != "hidden"
+    }  # fmt: skip
+    contract = session(project, published)
+    if contract is None:
+        return {"project": project.settings.model.name, "session": None}
+    routes = {key: _find_route(project, getattr(settings, key, None), published) for key in _ROUTES}
+    cookie = contract.cookie
+    return {
+        "project": project.settings.model.name,
+        "session": {
+            **routes, "tokenField": contract.token_field, "refreshField": contract.refresh_field,
+            "header": contract.header, "expiresIn": contract.expires_in,
+            "cookie": {"name": cookie.name, "path": cookie.path} if cookie else None,
+            "csrfHeader": contract.csrf_header,
+        },
+    }  # fmt: skip
+
+
+def _find_route(project: Project, name: str | None, published: set[str]) -> dict[str, str] | None:
+    route = next((each for each in project.routes if each.endpoint.name == name), None)
+    if route is None or name not in published:
+        return None
+    return {"method": route.method, "path": route.path}
+
+
+def find_api(project: Project) -> tuple[str, ...]:
+    """Return the path prefixes of the API, also for paths without a route."""
+    prefixes = set[str]()
+    for route in project.routes:
+        base = route.channel.model.base_path.rstrip("/") if route.channel else ""
+        prefixes.add(base or route.path.partition("/:")[0].rstrip("/"))
+    return tuple(sorted(prefix for prefix in prefixes if prefix))

@@ -25,7 +25,7 @@ from bbops_server.process.messages.builds import EndTests, RunBuildTests
 from bbops_server.process.messages.forks import CaseReport, CaseStarted, ForkTestRun
 from bbops_server.process.messages.request import DoneAnswer
 from bbops_server.process.messages.service import Handlers
-from bbops_server.publish.build.build_input import BuildInput
+from bbops_server.publish.build.project_tests import BuildInput
 
 TEST_SECONDS: Final = 120
 """The time limit for all tests of a project."""

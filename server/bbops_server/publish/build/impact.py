@@ -8,21 +8,29 @@ from pathlib import Path
 
 import msgspec
 
-from bbops.base.errors import ServerError
+from bbops.base.errors import ProjectError, ServerError
+from bbops.compiler.check import CheckedProject
 from bbops.compiler.compile.release import Cache, check
 from bbops.database.migrate.copying import copy_rows
 from bbops.database.migrate.rollout_plan import as_json
 from bbops.database.schema.place import read_place
+from bbops.language.resources.project import Engine
+from bbops.review.plan.document import describe, encode
 from bbops.review.plan.live import Question, make_tree
-from bbops_server.process.messages.builds import RunCommitTests
+from bbops.review.plan.plan import plan
+from bbops.review.plan.render.text import render_text
+from bbops.runtime.work.engine import now_ms
+from bbops.source.git.comparing import read_patch
+from bbops.source.tree import Tree
+from bbops_server.process.messages.builds import CompareCommits, ComparedCommits, RunCommitTests
 from bbops_server.process.messages.forks import CaseReport
 from bbops_server.process.messages.proposals import ImpactPlan, Propose, ProposedChange, WeighTables
 from bbops_server.process.messages.service import Handlers
 from bbops_server.process.messages.tables import CopiedRows, CopyRows
-from bbops_server.publish.build.build_input import BuildInput
 from bbops_server.publish.build.compiling import ReleaseCompiler
 from bbops_server.publish.build.executor import Executor
 from bbops_server.publish.build.gate import ReleaseGate
+from bbops_server.publish.build.project_tests import BuildInput
 from bbops_server.publish.build.proposed_change import (
     agree,
     assess,
@@ -30,7 +38,7 @@ from bbops_server.publish.build.proposed_change import (
     read_live_rules,
     read_pair,
 )
-from bbops_server.publish.build.sources import OpenSources
+from bbops_server.publish.build.sources import OpenSources, SourceFields
 from bbops_server.publish.build.tables import DatabaseHandlers
 
 
@@ -112,3 +120,31 @@ class ImpactHandlers:
 
 def _read_checked(request: RunCommitTests) -> BuildInput:
     return BuildInput.take(OpenSources.open_apart(request.source), request.engine, request.off)
+
+
+def compare_commits(sources: OpenSources, request: CompareCommits) -> ComparedCommits:
+    """Return the plan and the difference of two commits.
+
+    Raises:
+        GitError: a commit cannot be read, or too much differs.
+        ProjectError: a commit has errors, for example as the language was stricter later.
+    """
+    before, now = _read(sources, request.base, request.engine)
+    after, then = _read(sources, request.head, request.engine)
+    document = describe(plan(now, then, now=now_ms()), before, after)
+    store = sources.store(request.head["repository"])
+    folder = request.head["path"]
+    diff = read_patch(
+        store.place, request.base["commit"], request.head["commit"], [folder] if folder else []
+    )
+    return ComparedCommits(encode(document), render_text(document), diff)
+
+
+def _read(
+    sources: OpenSources, source: SourceFields, engine: Engine
+) -> tuple[Tree, CheckedProject]:  # fmt: skip
+    tree, cache = sources.open(source)
+    project, diagnostics = check(tree, cache, database=engine, off=(), base=tree)
+    if project is None:
+        raise ProjectError(diagnostics)
+    return tree, project

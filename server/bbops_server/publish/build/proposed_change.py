@@ -26,7 +26,7 @@ from bbops.review.plan.rules import compare_reviews, find_loosened_review
 from bbops.review.plan.work import JobCounts
 from bbops.runtime.work.engine import now_ms
 from bbops.source.tree import Tree
-from bbops_server.process.host.clock import SystemClock
+from bbops_server.process.host.system import SystemClock
 from bbops_server.process.messages.proposals import ProposedChange
 from bbops_server.publish.build.sources import OpenSources, SourceFields
 from bbops_server.publish.holds.approvals import approve, read_approved, record_waiting

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
+import dis
 import marshal
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType
 from typing import Any
 
 from bbops.base.errors import DatabaseError, ServerError
 from bbops.base.host import Host
 from bbops.database.open import Opened, open_database
 from bbops.database.schema.place import Place
+from bbops.runtime.data.statements import Statement
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.release import Release, link
 from bbops_server.data_plane.live.artifact import read_artifact
-from bbops_server.process.host.clock import SystemClock
 from bbops_server.process.host.log import JsonLog
-from bbops_server.process.host.random import SystemRandom
-from bbops_server.publish.build.statement_places import statement_uses
+from bbops_server.process.host.system import SystemClock, SystemRandom
 
 _DUMMY = "x" * 64
 """The value of every env variable except signing keys. The smoke test needs no secrets."""
@@ -75,3 +78,36 @@ def _match(release: Release, route: dict[str, Any]) -> None:
     target, _ = release.table.match(route["method"], path)
     if target is None:
         raise ServerError(f"route '{route['method']} {route['path']}' has no function")
+
+
+@dataclass(frozen=True, slots=True)
+class StatementUse:
+    """A SQL statement, and the global name by which a function reads it."""
+
+    text: str
+    name: str
+    code: CodeType
+
+    @property
+    def place(self) -> str:
+        """The `file:line` of its step; empty if unknown. Disassembles the function."""
+        return _find_place(self.code, self.name)
+
+
+def statement_uses(release: Release) -> Iterator[StatementUse]:
+    """Yield every SQL text of a release with its use."""
+    for space in release.spaces:
+        code: Any = space["flow"].__code__
+        for name, value in space.items():
+            if isinstance(value, Statement):
+                yield from (StatementUse(text, name, code) for text in value.samples())
+
+
+def _find_place(code: CodeType, name: str) -> str:
+    """Return the `file:line` of the first use of a global name, in inner functions last."""
+    for instruction in dis.get_instructions(code):
+        line = instruction.positions.lineno if instruction.positions else None
+        if instruction.opname == "LOAD_GLOBAL" and instruction.argval == name and line:
+            return f"{code.co_filename}:{line}"
+    inner = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return next(filter(None, (_find_place(constant, name) for constant in inner)), "")

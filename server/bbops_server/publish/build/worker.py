@@ -33,21 +33,19 @@ from bbops_server.process.messages.lifecycle import Stop
 from bbops_server.process.messages.proposals import DoWork, DoWorkAnswer
 from bbops_server.process.messages.request import DoneAnswer
 from bbops_server.process.messages.service import Handlers, RequestService
-from bbops_server.publish.build.comparing import compare_commits
 from bbops_server.publish.build.compiling import ReleaseCompiler
 from bbops_server.publish.build.executor import Executor, SyncHandlers
 from bbops_server.publish.build.gate import ReleaseGate
-from bbops_server.publish.build.impact import ImpactHandlers
+from bbops_server.publish.build.impact import ImpactHandlers, compare_commits
 from bbops_server.publish.build.repositories import RepositoryHandlers
 from bbops_server.publish.build.reviews import ReviewHandlers
-from bbops_server.publish.build.secret_search import SecretSearch
 from bbops_server.publish.build.sources import OpenSources
 from bbops_server.publish.build.tables import DatabaseHandlers
+from bbops_server.publish.build.warnings import SecretSearch
 
 if TYPE_CHECKING:
     from bbops_server.publish.build.agents import AgentWorker
-    from bbops_server.publish.build.contracts import ContractRenderer
-    from bbops_server.publish.build.outlines import OutlineRenderer
+    from bbops_server.publish.build.contracts import ContractRenderer, OutlineRenderer
 
 
 class BuildProcess:
@@ -96,7 +94,7 @@ class BuildProcess:
 
     @cached_property
     def _outlines(self) -> OutlineRenderer:
-        from bbops_server.publish.build.outlines import OutlineRenderer  # noqa: PLC0415 - rarely needed
+        from bbops_server.publish.build.contracts import OutlineRenderer  # noqa: PLC0415 - rarely needed
 
         return OutlineRenderer(self._sources)
 

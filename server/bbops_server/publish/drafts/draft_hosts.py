@@ -14,8 +14,8 @@ from bbops.base.errors import ServerError
 from bbops_server.accounts.rules import Permission
 from bbops_server.accounts.standing import may_still
 from bbops_server.publish.sources.context import PublishContext
-from bbops_server.publish.sources.full_ids import is_full_id
 from bbops_server.publish.sources.record import read_record
+from bbops_server.publish.sources.values import is_full_id
 
 _FILE: Final = "hosts.json"
 MAX_HOSTS: Final = 100

@@ -26,18 +26,21 @@ from bbops_server.process.messages.drafts import DraftPlace
 from bbops_server.process.messages.tables import CopyRows
 from bbops_server.publish.drafts.draft_hosts import allow, find_allowed, require_commit
 from bbops_server.publish.drafts.draft_loop import FollowedDraft, follow, state_of
-from bbops_server.publish.drafts.draft_names import choose, slug_of
-from bbops_server.publish.drafts.draft_places import make_key, make_place, make_settings
+from bbops_server.publish.drafts.draft_names import (
+    choose,
+    make_key,
+    make_place,
+    make_settings,
+    slug_of,
+)
 from bbops_server.publish.processes.project_client import ProjectClient
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.pinned import PinnedSource
 from bbops_server.publish.sources.sources import RevisionSource
-from bbops_server.publish.stages.contracts import write_contract
+from bbops_server.publish.stages.contracts import read_file, write_contract, write_outline
 from bbops_server.publish.stages.loop import Reconciler
-from bbops_server.publish.stages.outlines import read_file, write_outline
 from bbops_server.publish.status.events import ReleasePublished, ServerEvent
-from bbops_server.publish.status.signal import Signal
-from bbops_server.publish.status.status import RenderedContract, RenderedOutline, Stalled
+from bbops_server.publish.status.status import RenderedContract, RenderedOutline, Signal, Stalled
 from bbops_server.settings import ProjectSettings, WebhookEvent
 
 POLL_SECONDS: Final = 0.5

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
+import msgspec
+
+from bbops.base.disk import replace_file
 from bbops_server.forges.hosted import ForgeGone, HostedForge
 from bbops_server.forges.values import BranchRules, PullRequest
 from bbops_server.process.children import SupervisedChild
@@ -16,8 +20,7 @@ from bbops_server.process.messages.reviews import (
     ReadMerge,
 )
 from bbops_server.publish.forge_reviews.coverage import MergedPull, find_coverage
-from bbops_server.publish.forge_reviews.gitlab_owners import GITLAB_OWNERS
-from bbops_server.publish.forge_reviews.owners import GITHUB_OWNERS, CodeOwners
+from bbops_server.publish.forge_reviews.owners import GITHUB_OWNERS, GITLAB_OWNERS, CodeOwners
 from bbops_server.publish.forge_reviews.rules import (
     MAX_VOICES,
     PullVoices,
@@ -190,3 +193,39 @@ class ForgeReview:
         may_be_short = "sections" in self._forge.capabilities
         teams = (owner for owner in owners if "/" in owner or may_be_short)
         return sorted(team for team in teams if "@" not in team)
+
+
+_FILE: Final = "reviewed.json"
+
+
+class ReviewedCommits(msgspec.Struct, frozen=True):
+    """Reviewed commits after a live commit.
+
+    Attributes:
+        live: the live commit, whose rules were applied.
+        approvals: the number of approvals that each has.
+        heads: by commit, the head of its pull request.
+    """
+
+    live: str
+    approvals: int = 0
+    heads: Mapping[str, str] = {}
+
+
+def read_reviewed(state: Path, live: str, approvals: int) -> ReviewedCommits:
+    """Return the reviewed commits after a live commit; none with fewer approvals."""
+    try:
+        found = msgspec.json.decode((state / _FILE).read_bytes(), type=ReviewedCommits)
+    except (OSError, msgspec.MsgspecError):
+        return ReviewedCommits(live, approvals)
+    is_valid = found.live == live and found.approvals >= approvals
+    return found if is_valid else ReviewedCommits(live, approvals)
+
+
+def record_reviewed(state: Path, reviewed: ReviewedCommits) -> None:
+    """Record reviewed commits.
+
+    Raises:
+        OSError: the state folder cannot be written.
+    """
+    replace_file(state / _FILE, msgspec.json.encode(reviewed))

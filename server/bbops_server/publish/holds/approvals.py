@@ -14,7 +14,7 @@ import msgspec
 
 from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
-from bbops_server.publish.sources.full_ids import is_full_id
+from bbops_server.publish.sources.values import is_full_id
 
 if TYPE_CHECKING:
     from bbops.database.migrate.migrate import Migration

@@ -17,16 +17,16 @@ from bbops_server.accounts.features import read_features_off
 from bbops_server.forges.hosted import ForgeAway, ForgeError, ForgeForbidden, HostedForge
 from bbops_server.process.messages.proposals import Propose, ProposedChange
 from bbops_server.process.messages.reviews import ArrivedCommit, ListArrivals
-from bbops_server.publish.forge_reviews.forge_review import ForgeReview, ReviewFindings
-from bbops_server.publish.forge_reviews.reviewed import (
+from bbops_server.publish.forge_reviews.forge_review import (
+    ForgeReview,
     ReviewedCommits,
+    ReviewFindings,
     read_reviewed,
     record_reviewed,
 )
 from bbops_server.publish.holds.held import SHORT, HeldCommit, accept_command
-from bbops_server.publish.holds.rewritten import COMPARE_SECONDS
-from bbops_server.publish.sources.context import PublishContext
-from bbops_server.publish.sources.job_counts import count_jobs
+from bbops_server.publish.holds.unchanged import COMPARE_SECONDS
+from bbops_server.publish.sources.context import PublishContext, count_jobs
 from bbops_server.publish.sources.record import read_record
 from bbops_server.publish.sources.values import BuiltRevision
 

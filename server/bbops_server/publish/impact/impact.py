@@ -14,7 +14,7 @@ from bbops_server.process.children import SupervisedChild
 from bbops_server.process.messages.builds import RunCommitTests
 from bbops_server.process.messages.proposals import Propose, ProposedChange
 from bbops_server.process.messages.repositories import ReadTrees
-from bbops_server.publish.holds.signatures import find_live_gap
+from bbops_server.publish.holds.reviews import find_live_gap
 from bbops_server.publish.impact.proposal_tests import (
     RUNNING,
     TEST_SECONDS,
@@ -23,8 +23,7 @@ from bbops_server.publish.impact.proposal_tests import (
     TestKey,
 )
 from bbops_server.publish.processes.draft_build import DraftBuild
-from bbops_server.publish.sources.context import PublishContext
-from bbops_server.publish.sources.job_counts import count_jobs
+from bbops_server.publish.sources.context import PublishContext, count_jobs
 from bbops_server.publish.sources.record import applied_commit, read_record
 from bbops_server.publish.sources.sources import BranchSource, describe
 

@@ -17,8 +17,7 @@ from bbops.base.errors import BbopsError, ServerError
 from bbops_server.process.children import Child, ChildGone
 from bbops_server.process.forks.keeper import scrubbed_environment
 from bbops_server.process.forks.limits import DRAFT_BUILD, DRAFT_BUILD_SECONDS
-from bbops_server.process.host.memory import memory_bytes
-from bbops_server.process.host.niceness import lower_priority
+from bbops_server.process.host.system import lower_priority, memory_bytes
 from bbops_server.process.messages.builds import (
     BuildRelease,
     CheckPush,

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Final
 
 from bbops.database.schema.place import Place as Data
 from bbops.database.schema.place import write_place
@@ -60,3 +62,8 @@ class Link:
     def swap(self) -> SwapRelease:
         """Return the request that makes the release live, once every process has linked it."""
         return SwapRelease(self.project, self.name)
+
+
+_BYTES: Final = 32
+
+PLAYGROUND_KEY: Final = secrets.token_bytes(_BYTES)

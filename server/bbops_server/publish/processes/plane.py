@@ -9,21 +9,16 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from msgspec.structs import asdict
 
 from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.errors import BbopsError, ServerError
-from bbops_server.data_plane.live.bell import make_bell
-from bbops_server.data_plane.live.shared import Shared
-from bbops_server.process.children import (
-    Child,
-    ChildGone,
-    SupervisedChild,
-    hide_variables,
-)
+from bbops_server.data_plane.live.shared import Shared, make_bell
+from bbops_server.process.children import Child, ChildGone, SupervisedChild, hide_variables
 from bbops_server.process.messages.drafts import (
     AllowEgress,
     ArrangeDrafts,
@@ -32,13 +27,17 @@ from bbops_server.process.messages.drafts import (
     UpdateDraft,
 )
 from bbops_server.process.messages.lifecycle import Leave, Listen, ProcessStatus, ReadStatus
-from bbops_server.process.messages.projects import EVERYWHERE, Drain, Resume
+from bbops_server.process.messages.projects import (
+    EVERYWHERE,
+    ArrangeProjects,
+    Drain,
+    ProjectPlace,
+    Resume,
+)
 from bbops_server.process.messages.reports import REPORTED, Reported, ReportRequests
 from bbops_server.process.messages.request import A, RequestMessage
-from bbops_server.publish.processes.arrangement import Arrangement
 from bbops_server.publish.processes.awake_drafts import AwakeDrafts
-from bbops_server.publish.processes.center import CenterSocket
-from bbops_server.publish.processes.link import Link
+from bbops_server.publish.processes.link import PLAYGROUND_KEY, Link
 from bbops_server.publish.processes.requests import (
     LINK_SECONDS,
     SHORT_SECONDS,
@@ -51,8 +50,8 @@ from bbops_server.publish.processes.requests import (
     start_data,
     swap,
 )
-from bbops_server.publish.processes.work import WorkChild
-from bbops_server.settings import Settings
+from bbops_server.publish.processes.work import CenterSocket, WorkChild
+from bbops_server.settings import Settings, WorkSettings
 
 HOLD_SECONDS = 10.0
 """The longest time for which requests are queued while names and types change."""
@@ -404,3 +403,32 @@ class Plane:
             if len(self._links) == 1:
                 raise
             _log.error("project '%s' is not live in a new process: %s", link.project, error)
+
+
+_DEFAULT: Final = WorkSettings()
+
+
+@dataclass(frozen=True, slots=True)
+class Arrangement:
+    """The served projects, and the server's settings for requests.
+
+    Attributes:
+        places: addresses by project.
+        proxies: proxies whose forwarded headers are trusted.
+        egress: private hosts that functions may reach.
+        receivers: private hosts that webhook receivers may have.
+        work: the limits of jobs.
+    """
+
+    places: Mapping[str, ProjectPlace]
+    proxies: tuple[str, ...] = ()
+    egress: tuple[str, ...] = ()
+    receivers: tuple[str, ...] = ()
+    work: WorkSettings = _DEFAULT
+
+    def request(self) -> ArrangeProjects:
+        """Return the request that sends it to a data process."""
+        return ArrangeProjects(
+            dict(self.places), tuple(self.proxies), tuple(self.egress), tuple(self.receivers),
+            self.work.concurrency, self.work.keep_seconds, PLAYGROUND_KEY.hex(),
+        )  # fmt: skip

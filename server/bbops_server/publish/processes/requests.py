@@ -10,7 +10,7 @@ from typing import Final, Protocol, TypeVar
 from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.errors import ServerError
 from bbops_server.data_plane.live.shared import Shared
-from bbops_server.data_plane.realtime.fanout.stream import CENTER
+from bbops_server.data_plane.realtime.fanout.end import CENTER
 from bbops_server.process.children import Child, SupervisedChild
 from bbops_server.process.messages.projects import Hold, Refuse
 from bbops_server.process.messages.request import A, RequestMessage

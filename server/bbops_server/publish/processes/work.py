@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import socket
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
 from bbops.base.errors import ServerError
 from bbops_server.process.children import Child, SupervisedChild
+from bbops_server.process.forks.keeper import make_socket_folder
 from bbops_server.process.messages.request import A, RequestMessage
+from bbops_server.process.sockets.binding import BACKLOG
 from bbops_server.publish.processes.link import Link
 from bbops_server.publish.processes.requests import SHORT_SECONDS, ask_slowly, swap
 
@@ -89,3 +92,19 @@ class WorkChild:
     async def _make(self) -> Child:
         fds = [inherited.fileno() for inherited in self._inherited]
         return await Child.start("bbops_server.data_plane.work", fds=fds, nice=NICENESS)
+
+
+class CenterSocket:
+    """A socket of the parent, so that it outlives the work process; connections wait meanwhile."""
+
+    def __init__(self) -> None:
+        self._folder = make_socket_folder()
+        self.path = str(self._folder / "center")
+        self.listening = socket.socket(socket.AF_UNIX)
+        self.listening.bind(self.path)
+        self.listening.listen(BACKLOG)
+
+    def close(self) -> None:
+        """Close the socket and remove its folder."""
+        self.listening.close()
+        shutil.rmtree(self._folder, ignore_errors=True)

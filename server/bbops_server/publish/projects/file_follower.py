@@ -18,18 +18,16 @@ from bbops.base.diagnostics import Diagnostic, JsonDiagnostic
 from bbops.base.errors import BbopsError
 from bbops.interfaces.answers import ServerStatus
 from bbops.source.git.address import Address
+from bbops_server.forges.credentials import open_forge
 from bbops_server.forges.hosted import HostedForge
-from bbops_server.forges.opening import open_forge
 from bbops_server.process.children import hide_variables
 from bbops_server.process.host.egress import EgressPolicy
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.messages.projects import EVERYWHERE, ProjectPlace
-from bbops_server.publish.processes.arrangement import Arrangement
-from bbops_server.publish.processes.plane import Plane
+from bbops_server.publish.processes.plane import Arrangement, Plane
 from bbops_server.publish.projects.projects import ServerProjects
-from bbops_server.publish.sources.authorization import make_authorize
 from bbops_server.publish.sources.context import PublishContext
-from bbops_server.publish.sources.remote import RemoteSource
+from bbops_server.publish.sources.remote import RemoteSource, make_authorize
 from bbops_server.publish.sources.sources import BranchSource, RevisionSource
 from bbops_server.publish.status.events import SettingsApplied, SettingsRejected
 from bbops_server.settings import ProjectSettings

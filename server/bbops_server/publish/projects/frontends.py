@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 
 from bbops.base.errors import ServerError
 from bbops.interfaces.answers import FrontendFile, LiveFrontend
-from bbops_server.data_plane.pages.assets import folder_of, read_manifest
+from bbops_server.data_plane.pages.frontend import folder_of, read_manifest
 from bbops_server.process.children import SupervisedChild
 from bbops_server.process.messages.builds import PublishFrontend
 from bbops_server.process.messages.repositories import ReadFrontends

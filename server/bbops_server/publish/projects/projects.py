@@ -8,34 +8,39 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec.structs import replace
 
 from bbops.base.errors import BbopsError, ServerError
-from bbops.interfaces.answers import Publication, ServerStatus, Status
-from bbops_server.process.host.files import record_schema
-from bbops_server.process.host.secrets import Secrets
+from bbops.interfaces.answers import DraftStatus, Publication, ServerStatus, Status
+from bbops_server.process.host.secrets import Secrets, record_schema
 from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.process.webhooks.outbox import WebhookOutbox
 from bbops_server.publish.drafts.drafts import ProjectDrafts
 from bbops_server.publish.processes.metrics import read_metrics
 from bbops_server.publish.processes.project_client import ProjectClient
 from bbops_server.publish.projects.frontends import ProjectFrontends
+from bbops_server.publish.projects.protocols import DraftSource
 from bbops_server.publish.projects.versions import ProjectVersions
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.remote import RemoteSource
-from bbops_server.publish.stages.contracts import live_source, write_contract
-from bbops_server.publish.stages.live_plan import plan_live
+from bbops_server.publish.stages.contracts import (
+    live_source,
+    read_file,
+    write_contract,
+    write_outline,
+)
+from bbops_server.publish.stages.file_storage import plan_live
 from bbops_server.publish.stages.loop import Reconciler
-from bbops_server.publish.stages.outlines import read_file, write_outline
 from bbops_server.publish.status.events import ReportProject, ServerEvent
 from bbops_server.publish.status.status import RenderedContract, RenderedOutline, Stalled
 from bbops_server.settings import ProjectSettings, WebhookEvent
 
 if TYPE_CHECKING:
     from bbops_server.publish.pull_requests.following import PullFollower
+
 
 RESTART_SECONDS = 5.0
 """The pause before a loop that failed unexpectedly is started again."""
@@ -350,3 +355,38 @@ async def _end(entry: _Entry, before: asyncio.Task[None] | None) -> None:
         task.cancel()
     unfinished = entry.reconciler.finishing
     await asyncio.wait({*entry.tasks, *filter(None, [before, unfinished])})
+
+
+WAKING_SECONDS: Final = 30.0
+
+
+async def wait_until_ready(drafts: DraftSource, branch: str, head: str) -> DraftStatus:
+    """Return the draft of a branch once it serves_commit a commit.
+
+    Raises:
+        ServerError: the commit has errors, or the draft is not ready in time.
+    """
+    drafts.prepare(branch)
+
+    def is_over() -> bool:
+        draft = drafts.find(branch)
+        return serves_commit(draft, head) or _is_stalled(draft, head)
+
+    await drafts.changed.wait(is_over, WAKING_SECONDS)
+    draft = drafts.find(branch)
+    if draft is not None and serves_commit(draft, head):
+        return draft
+    if draft is not None and _is_stalled(draft, head):
+        raise ServerError(f"the draft does not work: {draft.message}")
+    raise ServerError("the draft is not ready in time; try again in a moment")
+
+
+def _is_stalled(draft: DraftStatus | None, head: str) -> bool:
+    return draft is not None and draft.state == "stalled" and draft.commit == head
+
+
+def serves_commit(draft: DraftStatus | None, head: str) -> bool:
+    """Return whether a draft serves_commit a commit."""
+    if draft is None or draft.commit != head or not draft.release:
+        return False
+    return head.startswith(draft.release)  # the release is named by its first digits

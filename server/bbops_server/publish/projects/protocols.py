@@ -19,8 +19,7 @@ from bbops.interfaces.answers import (
 )
 from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.publish.processes.project_client import ProjectClient
-from bbops_server.publish.status.signal import Signal
-from bbops_server.publish.status.status import RenderedContract, RenderedOutline
+from bbops_server.publish.status.status import RenderedContract, RenderedOutline, Signal
 
 if TYPE_CHECKING:
     from bbops_server.publish.pull_requests.effects import PullEffect

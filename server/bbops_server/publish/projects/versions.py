@@ -21,7 +21,7 @@ from bbops_server.process.messages.repositories import (
 )
 from bbops_server.process.messages.request import A, RequestMessage
 from bbops_server.publish.holds.freezing import find_freeze
-from bbops_server.publish.holds.suspension import (
+from bbops_server.publish.holds.held import (
     Suspension,
     as_stalled,
     read_suspension,
@@ -31,8 +31,7 @@ from bbops_server.publish.holds.suspension import (
 from bbops_server.publish.sources.sources import BranchSource
 from bbops_server.publish.stages.contracts import live_source
 from bbops_server.publish.stages.loop import Reconciler
-from bbops_server.publish.status.own_versions import filter_versions
-from bbops_server.publish.status.publications import MAX_KEPT, read_publications
+from bbops_server.publish.status.publications import MAX_KEPT, filter_versions, read_publications
 from bbops_server.publish.status.status import now
 
 ASK_SECONDS = 60

@@ -11,10 +11,9 @@ from bbops.base.errors import GitError, ServerError
 from bbops.source.git.proposals import PREVIEW, Proposal, Wish
 from bbops_server.publish.impact.proposal_tests import TEST_SECONDS
 from bbops_server.publish.projects.protocols import DraftSource
-from bbops_server.publish.proposals.merge_status import MergeChecker, MergeStatus
+from bbops_server.publish.proposals.merge_status import MergeChecker, MergeStatus, encode, end, read
 from bbops_server.publish.proposals.rules import find_missing_person
-from bbops_server.publish.proposals.snapshots import encode, end, read
-from bbops_server.publish.sources.full_ids import is_full_id
+from bbops_server.publish.sources.values import is_full_id
 
 if TYPE_CHECKING:
     from bbops_server.publish.proposals.local import LocalForge

@@ -37,24 +37,22 @@ from bbops_server.publish.pull_requests.desired import (
     make_desired,
 )
 from bbops_server.publish.pull_requests.effects import PullEffect, heads_folder
-from bbops_server.publish.pull_requests.fork_heads import ForkHeads
-from bbops_server.publish.pull_requests.fork_turns import SCARCE_LIST_SECONDS, ForkTurns
+from bbops_server.publish.pull_requests.fork_heads import SCARCE_LIST_SECONDS, ForkHeads, ForkTurns
 from bbops_server.publish.pull_requests.known_effects import KnownEffects
-from bbops_server.publish.pull_requests.posting import PullPoster
-from bbops_server.publish.pull_requests.production import post_live
+from bbops_server.publish.pull_requests.posting import PullPoster, post_live
 from bbops_server.publish.pull_requests.reading import (
     FollowedPull,
     OpenPulls,
+    PostedFile,
     find_base,
     read_open,
 )
-from bbops_server.publish.pull_requests.records import PostedFile
 from bbops_server.publish.sources.context import PublishContext
-from bbops_server.publish.sources.full_ids import is_full_id
 from bbops_server.publish.sources.pinned import PinnedSource
 from bbops_server.publish.sources.remote import RemoteSource
+from bbops_server.publish.sources.values import is_full_id
 from bbops_server.publish.stages.loop import Reconciler
-from bbops_server.publish.status.signal import Signal
+from bbops_server.publish.status.status import Signal
 
 LIST_SECONDS: Final = 600.0
 """The period of the list of pull requests without an event."""

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from bbops.base.errors import BbopsError
 from bbops.database.schema.place import Place, write_place
 from bbops.source.git.series import TAG, Series
 from bbops_server.forges.hosted import HostedForge
 from bbops_server.process.children import SupervisedChild
 from bbops_server.process.host.secrets import Secrets
+from bbops_server.process.messages.jobs import CountJobs
 from bbops_server.publish.processes.draft_build import DraftBuild
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.publish.sources.sources import RevisionSource
@@ -104,3 +106,12 @@ class PublishContext:
     def accepted(self) -> Path:
         """The file with the accepted rewritten history."""
         return self.project.state / "accepted.json"
+
+
+async def count_jobs(at: PublishContext) -> Mapping[str, tuple[int, int]] | None:
+    """Return the numbers of started and waiting jobs; None if nothing is live."""
+    try:
+        answer = await at.plane.ask_project(at.project.name, CountJobs(at.project.name))
+    except BbopsError:
+        return None
+    return answer.counts

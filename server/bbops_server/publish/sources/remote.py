@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 from time import monotonic
@@ -11,14 +12,10 @@ from time import monotonic
 from bbops.base.errors import BbopsError
 from bbops.source.git.address import Address
 from bbops.source.git.series import TAG, find_refs
+from bbops_server.forges.hosted import HostedForge
 from bbops_server.process.children import SupervisedChild
-from bbops_server.process.host.random import SystemRandom
-from bbops_server.process.messages.repositories import (
-    Fetch,
-    FetchRef,
-    ListRemoteBranches,
-    PushTag,
-)
+from bbops_server.process.host.system import SystemRandom
+from bbops_server.process.messages.repositories import Fetch, FetchRef, ListRemoteBranches, PushTag
 from bbops_server.publish.sources.sources import RevisionSource, describe
 from bbops_server.publish.sources.values import FetchedRevision
 from bbops_server.publish.status.status import Stalled
@@ -166,3 +163,14 @@ def pause_seconds(every_seconds: float, failures: int) -> float:
     longest = max(every_seconds, LONGEST_PAUSE_SECONDS)
     doubled = min(every_seconds * 2.0 ** min(failures, 30), longest)
     return doubled * (SystemRandom().integer(900, 1100) / 1000)
+
+
+def make_authorize(forge: HostedForge) -> Authorize:
+    """Return the function that returns the header; its credential may change with each call."""
+
+    async def authorize() -> str:
+        credential = await forge.git_credential()
+        pair = f"{credential.user}:{credential.password}".encode()
+        return f"Authorization: Basic {b64encode(pair).decode()}"
+
+    return authorize

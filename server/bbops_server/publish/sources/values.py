@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from bbops.base.errors import ServerError
 from bbops.source.git.revisions import commit_of
 from bbops_server.process.messages.builds import BuiltRelease
 from bbops_server.process.messages.tables import Rehearsal
@@ -99,3 +100,24 @@ class MigratedRevision(LinkedRevision):
     """A revision whose tables fit both it and the previous release."""
 
     changes: list[str]
+
+
+def is_full_id(named: str, expected: str, what: str = "commit") -> bool:
+    """Return whether a user has named an object by its full id, in any case.
+
+    Args:
+        named: the id in the decision.
+        expected: the full id of the object.
+        what: the kind of the object, for errors.
+
+    Raises:
+        ServerError: it is the shortened id of the object.
+    """
+    if named.lower() == expected:
+        return True
+    if named and expected.startswith(named.lower()):
+        raise ServerError(
+            f"'{named}' is a shortened id, which another {what} can have, too",
+            hint=f"compare all digits of {expected} with the {what} that you have read",
+        )
+    return False

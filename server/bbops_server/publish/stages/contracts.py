@@ -8,10 +8,10 @@ from typing import Any, Final
 from bbops.base.errors import ServerError
 from bbops.source.git.revisions import commit_of
 from bbops_server.process.children import SupervisedChild
-from bbops_server.process.messages.builds import WriteContract
+from bbops_server.process.messages.builds import ReadProjectFile, WriteContract, WriteOutline
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.sources import RevisionSource
-from bbops_server.publish.status.status import RenderedContract
+from bbops_server.publish.status.status import RenderedContract, RenderedOutline
 
 ASK_SECONDS: Final = 60
 
@@ -47,3 +47,28 @@ async def live_source(
         raise ServerError("nothing is live yet")
     commit = commit_of(applied)
     return {**newest.source, "commit": commit} if commit else dict(newest.source)
+
+
+OUTLINE_SECONDS: Final = 60
+FILE_SECONDS: Final = 30
+
+
+async def write_outline(context: PublishContext, source: Mapping[str, Any]) -> RenderedOutline:
+    """Return the outline of a commit, rendered by the build process.
+
+    Raises:
+        BbopsError: the commit cannot be read.
+    """
+    request = WriteOutline(source, context.engine)
+    answer = await context.build.ask(request, timeout_seconds=OUTLINE_SECONDS)
+    return RenderedOutline(answer.text, answer.digest, answer.commit, answer.diagnostics)
+
+
+async def read_file(context: PublishContext, source: Mapping[str, Any], path: str) -> str | None:
+    """Return the text of a commit's file; None if it does not exist or exceeds 1 MB.
+
+    Raises:
+        BbopsError: the commit cannot be read.
+    """
+    request = ReadProjectFile(source, path)
+    return (await context.build.ask(request, timeout_seconds=FILE_SECONDS)).text

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from time import perf_counter
 from typing import Any
 
@@ -14,13 +14,12 @@ from bbops.base.errors import BbopsError, GitError
 from bbops.interfaces.answers import Publication
 from bbops_server.publish.holds.approvals import stamp_approvals
 from bbops_server.publish.holds.freezing import exempt, find_freeze, hold_frozen
-from bbops_server.publish.holds.held import accept
+from bbops_server.publish.holds.held import accept, as_stalled, read_suspension, stamp_suspension
 from bbops_server.publish.holds.reviews import warn_of_reviews
-from bbops_server.publish.holds.rewritten import missing_branch
-from bbops_server.publish.holds.suspension import as_stalled, read_suspension, stamp_suspension
 from bbops_server.publish.holds.unchanged import (
     StampedPublication,
     find_own_revision,
+    missing_branch,
     stamp_publication,
 )
 from bbops_server.publish.processes.draft_build import DraftTooLong
@@ -33,10 +32,8 @@ from bbops_server.publish.sources.values import (
     MigratedRevision,
     RehearsedRevision,
 )
-from bbops_server.publish.stages.backoff import Backoff
 from bbops_server.publish.stages.failed_migration import clear_failed_migration
 from bbops_server.publish.stages.narrowing import Narrowing
-from bbops_server.publish.stages.poll_requests import PollRequests
 from bbops_server.publish.stages.stages import (
     BUILD,
     CHANGE,
@@ -45,8 +42,7 @@ from bbops_server.publish.stages.stages import (
     PublishStage,
     rehearsal,
 )
-from bbops_server.publish.stages.tagging import summarize, tag, tag_restored
-from bbops_server.publish.stages.warming import serve_artifact, warm
+from bbops_server.publish.stages.tagging import serve_artifact, summarize, tag, tag_restored, warm
 from bbops_server.publish.status.events import ReleasePublished, Report, SourceRecovered
 from bbops_server.publish.status.publications import add_publication, read_publications
 from bbops_server.publish.status.status import Stalled, StatusBoard, now
@@ -407,3 +403,51 @@ class Reconciler:
     def stall(self, stalled: Stalled) -> None:
         if self.board.stall(stalled):
             self.report(stalled)
+
+
+MAX_YIELDS = 2
+"""Attempts in a row that yield to a newer commit, so that frequent commits do not starve."""
+
+RETRY_SECONDS, LONGEST_RETRY_SECONDS = 5.0, 300.0
+"""The pause before a stalled attempt is retried, if a retry may succeed without a new commit.
+
+Each further failure doubles the pause, up to the longest.
+"""
+
+
+class Backoff:
+    """Counts retries in a row, and attempts in a row that yielded to a newer commit."""
+
+    def __init__(self) -> None:
+        self.retries = 0
+        self.yields = 0
+
+    def retry_at(self, stalled: Stalled | None) -> float | None:
+        """Return the `perf_counter` time of the next retry; None if only a change can help."""
+        if stalled is None or not stalled.is_passing:
+            return None
+        pause = RETRY_SECONDS * 2.0 ** min(self.retries, 30)
+        return perf_counter() + max(min(pause, LONGEST_RETRY_SECONDS), stalled.wait_seconds)
+
+    def yield_to_newer(self) -> bool:
+        """Return whether an attempt yields to a newer commit, and count it; False after two."""
+        is_yielding = self.yields < MAX_YIELDS
+        self.yields += is_yielding
+        return is_yielding
+
+
+class PollRequests:
+    """The times of poll requests.
+
+    Attributes:
+        newest: the time of the newest request.
+        polled_at: the time of the newest request before the last poll.
+    """
+
+    def __init__(self) -> None:
+        self.newest = self.polled_at = now()
+
+    def add(self) -> datetime:
+        """Return the time of a new request, later than all before, even if a clock is set back."""
+        self.newest = max(now(), self.newest + timedelta.resolution)
+        return self.newest

@@ -27,7 +27,7 @@ from bbops.base.errors import (
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.work.signatures import Scheme, check_secret
 from bbops_server.accounts.features import read_features_off
-from bbops_server.data_plane.pages.assets import folder_of
+from bbops_server.data_plane.pages.frontend import folder_of
 from bbops_server.process.messages.builds import (
     BuildRelease,
     BuiltRelease,
@@ -43,11 +43,11 @@ from bbops_server.process.messages.tables import (
     SwitchTables,
     TryStatements,
 )
-from bbops_server.process.printing.finding import NO_SANDBOX, find_problem
+from bbops_server.process.printing.chromium import NO_SANDBOX, find_problem
 from bbops_server.publish.holds.approvals import read_waiting
 from bbops_server.publish.holds.freezing import hold_frozen_frontend
 from bbops_server.publish.holds.reviews import hold_unreviewed
-from bbops_server.publish.holds.rewritten import hold_rewritten
+from bbops_server.publish.holds.unchanged import hold_rewritten
 from bbops_server.publish.processes.link import Link
 from bbops_server.publish.processes.plane import HOLD_SECONDS
 from bbops_server.publish.sources.context import PublishContext

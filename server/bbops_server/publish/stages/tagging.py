@@ -13,7 +13,10 @@ from bbops_server.process.messages.repositories import TagVersion
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.record import read_record, record
 from bbops_server.publish.sources.sources import BranchSource, describe
-from bbops_server.publish.sources.values import BuiltRevision
+from bbops_server.publish.sources.values import BuiltRevision, FetchedRevision
+from bbops_server.publish.stages.contracts import live_source
+from bbops_server.publish.stages.stages import RELINK, build, require_valid
+from bbops_server.publish.status.status import Stalled
 
 TAG_SECONDS = 60
 
@@ -85,3 +88,26 @@ async def tag_restored(built: BuiltRevision, at: PublishContext) -> str:
     if version:
         await record(built, version, at)
     return version
+
+
+async def serve_artifact(built: BuiltRevision, at: PublishContext) -> None:
+    """Make the release of an artifact live. Raises: BbopsError, Stalled: it cannot be served."""
+    record = built
+    for stage in RELINK:
+        record = await stage.run(record, at)
+
+
+async def warm(built: BuiltRevision, at: PublishContext) -> None:
+    """Make a release live; rebuild an artifact of another bbops version from its commit.
+
+    Raises:
+        BbopsError, Stalled: it cannot be served.
+    """
+    try:
+        await serve_artifact(built, at)
+    except (BbopsError, Stalled):
+        if not built.commit:
+            raise
+        source = await live_source(at.source, built.revision, at.plane.build)
+        rebuilt = await build(FetchedRevision(built.revision, source), at)
+        await serve_artifact(await require_valid(rebuilt, at), at)

@@ -7,8 +7,10 @@ true if the newest commit is live and publications are suspended.
 
 from __future__ import annotations
 
+import asyncio
 from collections import deque
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
@@ -16,7 +18,6 @@ import msgspec
 
 from bbops.base.diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProjectCondition, Publication, Status
-from bbops_server.publish.status.signal import Signal
 
 SERVER_WARNINGS: Final = frozenset({"addon-needs", "local-storage-not-shared"})
 """Codes of warnings about the server, not the project."""
@@ -247,3 +248,27 @@ class StatusBoard:
         """Record an ended attempt, and pass it to the callback."""
         self.publications.append(publication)
         self.on_publication(publication)
+
+
+class Signal:
+    """Wakes all waiting tasks with each `send`. For one event loop."""
+
+    def __init__(self) -> None:
+        self._next = asyncio.Event()
+
+    def send(self) -> None:
+        """Wake all waiting tasks."""
+        sent, self._next = self._next, asyncio.Event()
+        sent.set()
+
+    def next(self) -> asyncio.Event:
+        """Return the event that the next `send` sets; to be read before the condition."""
+        return self._next
+
+    async def wait(self, is_true: Callable[[], bool], seconds: float) -> bool:
+        """Return True once a condition is true, checked after each `send`; False in the end."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while not is_true():
+                    await self._next.wait()
+        return is_true()

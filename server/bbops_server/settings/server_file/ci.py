@@ -9,8 +9,8 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints
 
 from bbops.base.model import Model
-from bbops_server.settings.ci_trust import CiTrust, IssuerKind
-from bbops_server.settings.server_file.url_checks import check_issuer, wrong_value
+from bbops_server.settings.repositories import CiTrust, IssuerKind
+from bbops_server.settings.server_file.webhook import check_issuer, wrong_value
 
 GITHUB: Final = "https://token.actions.githubusercontent.com"
 GITLAB: Final = "https://gitlab.com"

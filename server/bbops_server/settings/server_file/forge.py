@@ -10,8 +10,8 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 
 from bbops.base.model import Model
-from bbops_server.settings.forge_binding import ForgeApp, ForgeBinding, ForgeKind
-from bbops_server.settings.server_file.url_checks import check_issuer, wrong_value
+from bbops_server.settings.repositories import ForgeApp, ForgeBinding, ForgeKind
+from bbops_server.settings.server_file.webhook import check_issuer, wrong_value
 
 PUBLIC: Final[dict[ForgeKind, str]] = {
     "github": "https://github.com", "gitlab": "https://gitlab.com",

@@ -28,8 +28,13 @@ from bbops_server.settings import MAX_WORKERS
 from bbops_server.settings.server_file.ci import MAX_TRUSTS, TrustedWorkflow, check_kinds
 from bbops_server.settings.server_file.forge import WrittenForge, check_address
 from bbops_server.settings.server_file.freeze import CheckedFreeze
-from bbops_server.settings.server_file.url_checks import check_issuer, check_url, wrong_value
-from bbops_server.settings.server_file.webhook import WrittenWebhook, check_receivers
+from bbops_server.settings.server_file.webhook import (
+    WrittenWebhook,
+    check_issuer,
+    check_receivers,
+    check_url,
+    wrong_value,
+)
 
 _LISTEN = re.compile(r"(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9.-]+):(?P<port>[0-9]{1,5})").fullmatch
 _HOST = re.compile(

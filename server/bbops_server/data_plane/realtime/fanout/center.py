@@ -14,6 +14,7 @@ from time import monotonic
 from typing import Final
 
 from bbops.runtime.realtime.shared import CAME, LEFT, Entry
+from bbops_server.data_plane.realtime.codes import MOST_LOGS, MOST_LOGS_BYTES, MOST_PRESENT
 from bbops_server.data_plane.realtime.fanout.frames import (
     Down,
     Join,
@@ -25,10 +26,8 @@ from bbops_server.data_plane.realtime.fanout.frames import (
     Seen,
     Up,
 )
-from bbops_server.data_plane.realtime.fanout.log import Log, Numbers
-from bbops_server.data_plane.realtime.fanout.room import Peer, Room
+from bbops_server.data_plane.realtime.fanout.room import Log, Numbers, Peer, Room
 from bbops_server.data_plane.realtime.fanout.shared import Shared, is_shared
-from bbops_server.data_plane.realtime.limits import MOST_LOGS, MOST_LOGS_BYTES, MOST_PRESENT
 
 _IDLE_SECONDS: Final = 60.0
 """How long a topic without subscribers and messages keeps its epoch."""

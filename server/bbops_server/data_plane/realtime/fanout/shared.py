@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from bbops.runtime.realtime.shared import KEPT, TOLD, Entry
+from bbops_server.data_plane.realtime.codes import MOST_LOGS
 from bbops_server.data_plane.realtime.fanout.frames import Join, Look, Say, Seen, Up
-from bbops_server.data_plane.realtime.fanout.log import Log, Numbers
-from bbops_server.data_plane.realtime.fanout.room import Peer
-from bbops_server.data_plane.realtime.limits import MOST_LOGS
+from bbops_server.data_plane.realtime.fanout.room import Log, Numbers, Peer
 
 MOST_WAITING: Final = 50_000
 MOST_WAITING_BYTES: Final = 64 << 20

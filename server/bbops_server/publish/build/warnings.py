@@ -1,18 +1,62 @@
-"""Search the files of frontends for secrets; clean files are not searched again."""
+"""TODO."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 from urllib.parse import quote
 
 import msgspec
 
-from bbops_server.data_plane.pages.assets import folder_of, read_manifest
+from bbops.base.diagnostics import Diagnostic
+from bbops.compiler.compile.release import Built
+from bbops_server.data_plane.pages.frontend import folder_of, read_manifest
 from bbops_server.process.messages.builds import FindSecret, FindSecretAnswer
+
+_PRINTING_ADDON: Final = "htmlToPdf"
+
+
+def warn_of_browser(built: Built, problem: str) -> Built:
+    """Return a build, with a warning if it prints and the browser has a problem.
+
+    Args:
+        built: the build of a project.
+        problem: the problem of this server's browser; empty without one.
+    """
+    addon = built.project.addons.get(_PRINTING_ADDON) if built.project else None
+    if addon is None or not problem or not addon.model.enabled:
+        return built
+    warning = Diagnostic(
+        addon.place("enabled", key=True), "addon-needs", problem, severity="warning"
+    )  # fmt: skip
+    return replace(built, diagnostics=(*built.diagnostics, warning))
+
+
+_FILES_ADDON: Final = "localStorage"
+
+
+def warn_of_files(built: Built, *, stay_here: bool) -> Built:
+    """Return a build, with a warning if it stores files that other servers lack.
+
+    Args:
+        built: the build of a project.
+        stay_here: whether files are stored on this server, and servers may share the database.
+    """
+    addon = built.project.addons.get(_FILES_ADDON) if built.project else None
+    if addon is None or not stay_here or not addon.model.enabled:
+        return built
+    warning = Diagnostic(
+        addon.place("enabled", key=True), "local-storage-not-shared",
+        "files of localStorage are on this server, and others with the same database lack them",
+        "with several servers, set 'files' in server.yaml to a bucket of object storage",
+        severity="warning",
+    )  # fmt: skip
+    return replace(built, diagnostics=(*built.diagnostics, warning))
+
 
 MAX_CLEAN: Final = 50_000
 

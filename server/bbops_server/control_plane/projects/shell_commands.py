@@ -1,4 +1,4 @@
-"""A recorded request as a curl command, and the parts that the history does not have."""
+"""TODO."""
 
 from __future__ import annotations
 
@@ -9,6 +9,33 @@ from urllib.parse import quote, urlencode
 
 from bbops.runtime.flow.masking import MASK
 from bbops.runtime.http.exchanges import MOST_KEPT, TOO_LONG
+
+_END = "PATCH"
+
+
+def write_patch_command(branch: str, base: str, patch: str, message: str) -> str:
+    """Return a shell command that creates a branch with a patch as its commit.
+
+    It can be pasted in any folder of a clone. Apart from the patch itself, no text is interpreted
+    by the shell.
+
+    Args:
+        branch: the new branch.
+        base: the commit that the patch builds on.
+        patch: a diff as `git diff` prints it, with paths from the repository's root.
+        message: the commit message.
+    """
+    end, lines = _END, set(patch.splitlines())
+    while end in lines:
+        end += "_"
+    body = patch if patch.endswith("\n") else f"{patch}\n"
+    return (
+        f"git switch --create {shlex.quote(branch)} {base} &&\n"
+        f"git -C \"$(git rev-parse --show-toplevel)\" apply --index <<'{end}' &&\n"
+        f"{body}{end}\n"
+        f"git commit --message={shlex.quote(message)}\n"
+    )
+
 
 _OF_CONNECTION: Final = frozenset({
     "accept-encoding", "connection", "content-length", "forwarded", "host", "transfer-encoding",
