@@ -14,12 +14,12 @@ from hypothesis import strategies as st
 from bbops.base.diagnostics import Diagnostic, Place, Severity
 from bbops.base.errors import BbopsError
 from bbops.base.render import printable
-from bbops.interfaces.ci.code_quality import render_code_quality
 from bbops.interfaces.ci.reporting import (
     MAX_SUMMARY_BYTES,
     annotate,
     describe_rest,
     guard_text,
+    render_code_quality,
     warn,
     write_outputs,
     write_summary,

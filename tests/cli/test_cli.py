@@ -15,8 +15,8 @@ import click
 import pytest
 
 from bbops.interfaces.cli import check_python
-from bbops.interfaces.cli._catalog import load_command, own_commands
 from bbops.interfaces.cli._command_group import CommandGroup
+from bbops.interfaces.cli._root_group import load_command, own_commands
 from tests.conftest import ROOT
 from tests.support.command_line import add_entry_points, bbops, environment
 

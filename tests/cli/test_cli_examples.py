@@ -12,8 +12,8 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from bbops.interfaces.cli._compare import CHANGED_EXIT_CODE, CompareCommand
-from bbops.interfaces.cli._examples import examples_of
+from bbops.interfaces.cli._command_group import examples_of
+from bbops.interfaces.cli._local_project import CHANGED_EXIT_CODE, CompareCommand
 from bbops.interfaces.cli._root_group import RootGroup
 from bbops.interfaces.cli.init import template_files
 from bbops.source.git import store

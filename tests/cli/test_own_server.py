@@ -10,8 +10,8 @@ from click.testing import CliRunner, Result
 
 from bbops.base.errors import ServerError
 from bbops.interfaces.cli import _server
-from bbops.interfaces.cli._own_server import find_project_folder, require_own_server
 from bbops.interfaces.cli._root_group import RootGroup
+from bbops.interfaces.cli._server import find_project_folder, require_own_server
 from tests.support.served import git
 from tests.support.statuses import READY, Start, answers_of, control
 

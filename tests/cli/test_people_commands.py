@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from bbops.base.errors import ServerError
-from bbops.interfaces.cli import _credentials
+from bbops.interfaces.cli import _server
 from bbops.interfaces.cli._root_group import RootGroup
 from bbops.interfaces.client import Remote
 from bbops_server.accounts.book import Book
@@ -285,7 +285,7 @@ def test_a_folder_of_a_server_asks_it_by_its_own_key(listening: Listening, home:
     (state / "control.json").write_text(text)
     assert told(run("whoami", "--server", listening.url, "--json"))["how"] == "local"
     assert run("status", "--server", listening.url).exit_code == 0
-    assert _credentials.find_token("http://127.0.0.1:1") == ""
+    assert _server.find_token("http://127.0.0.1:1") == ""
 
 
 def test_no_token_is_sent_without_https() -> None:
@@ -298,6 +298,6 @@ def test_a_broken_file_of_tokens_is_as_none(home: Path, text: str) -> None:
     path = home / "config/bbops/credentials.json"
     path.parent.mkdir(parents=True)
     path.write_text(text)
-    assert _credentials.find_token("x") == ""
-    _credentials.store("x", "bbp_1", "ada@example.com")
-    assert _credentials.find_token("x") == "bbp_1"
+    assert _server.find_token("x") == ""
+    _server.store("x", "bbp_1", "ada@example.com")
+    assert _server.find_token("x") == "bbp_1"

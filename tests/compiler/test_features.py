@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from bbops.compiler.compile import agents, work
-from bbops.interfaces.lsp.descriptions import NOT_YET, about_key
+from bbops.interfaces.lsp.hover import NOT_YET, about_key
 from bbops.language.loading.load import kinds
 from bbops.language.resources.channel import Channel
 from bbops.language.resources.function import Function

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from bbops.base.model import Model
-from bbops.interfaces.lsp.descriptions import NOT_YET, about_key
+from bbops.interfaces.lsp.hover import NOT_YET, about_key
 from bbops.interfaces.lsp.schema import SchemaNode, annotation_schema, fields
 from bbops.interfaces.lsp.value_descriptions import describe_value
 from bbops.language.expressions.nodes import Literal

@@ -8,7 +8,7 @@ from textwrap import indent
 
 from pydantic import BaseModel
 
-from bbops.interfaces.lsp.descriptions import is_run
+from bbops.interfaces.lsp.hover import is_run
 from bbops.interfaces.lsp.schema import field_schema, fields
 from bbops.language.addons._base import AddonAction, AddonKind, Parameter
 from bbops.language.addons._base import kinds as addon_kinds

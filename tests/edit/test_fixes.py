@@ -13,8 +13,8 @@ from bbops.compiler.check import validate
 from bbops.edit.authoring.changing import ChangedTree
 from bbops.edit.authoring.topics import read_codes
 from bbops.edit.fixes import find_edit
-from bbops.interfaces.mcp.drafting.entries import delete_in, put_in, rename_in
 from bbops.interfaces.mcp.drafting.file_changes import change_files
+from bbops.interfaces.mcp.drafting.files import delete_in, put_in, rename_in
 from bbops.interfaces.mcp.drafting.fixes import Fixes
 from bbops.interfaces.mcp.models import DraftChange
 from bbops.interfaces.mcp.tool import ToolError

@@ -16,7 +16,7 @@ from typing import Any, Final
 import click
 
 from bbops.edit.authoring.topics import read_codes
-from bbops.interfaces.cli._catalog import added_commands, load_command, own_commands
+from bbops.interfaces.cli._root_group import added_commands, load_command, own_commands
 from bbops.interfaces.mcp.tool import find_tools
 from bbops.review.plan.codes import CODES
 from bbops_server.control_plane.app import create_control

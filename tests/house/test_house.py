@@ -19,8 +19,8 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 FILE_DOORS = {
     "bbops/base/assets.py", "bbops/base/registry.py", "bbops/edit/authoring/folder.py",
-    "bbops/interfaces/ci/files.py", "bbops/interfaces/cli/_catalog.py",
-    "bbops/interfaces/cli/_credentials.py", "bbops/interfaces/cli/completion.py",
+    "bbops/interfaces/ci/files.py", "bbops/interfaces/cli/_root_group.py",
+    "bbops/interfaces/cli/_server.py", "bbops/interfaces/cli/completion.py",
     "bbops/interfaces/cli/frontend.py",
     "bbops/interfaces/cli/_check_cache.py", "bbops/interfaces/cli/init.py",
     "bbops/database/sqlite/connection.py",

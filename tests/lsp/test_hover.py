@@ -9,7 +9,7 @@ import pytest
 from lsprotocol import types as lsp
 from pydantic import BaseModel
 
-from bbops.interfaces.lsp.descriptions import about_key
+from bbops.interfaces.lsp.hover import about_key
 from bbops.interfaces.lsp.schema import SchemaNode, field_schema, fields
 from bbops.language.loading.load import kinds
 from bbops.language.steps._base import step_kinds

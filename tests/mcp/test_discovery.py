@@ -11,7 +11,7 @@ import jsonschema
 import pytest
 
 from bbops.interfaces.cli import mcp
-from bbops.interfaces.mcp.clients._base import find_clients
+from bbops.interfaces.mcp.clients import CLIENTS
 from bbops.interfaces.mcp.skills import read_skills
 from bbops_server.mcp.discovery import DOCUMENTS, read_document
 from tests.conftest import ROOT
@@ -93,7 +93,7 @@ def test_the_catalog_leads_to_the_card(browser: Browser) -> None:
 
 def test_the_manifest_says_how_every_client_is_installed(browser: Browser) -> None:
     found = read(browser, "/mcp/install-manifest").json()
-    assert {one["name"] for one in found["clients"]} == set(find_clients())
+    assert {one["name"] for one in found["clients"]} == set(CLIENTS)
     claude = next(one for one in found["clients"] if one["name"] == "claude-code")
     assert claude["entry"] == {"type": "http", "url": MCP}
     assert claude["keys"] == ["mcpServers", "bbops"]

@@ -13,14 +13,14 @@ from click.testing import CliRunner
 
 from bbops.base.errors import BbopsError
 from bbops.interfaces.cli.mcp import command
-from bbops.interfaces.mcp.clients._base import find_clients
+from bbops.interfaces.mcp.clients import CLIENTS
 from bbops.interfaces.mcp.installing.steps import InstallStep, carry_out, check_name, choose, plan
 from tests.support.statuses import Start, control
 
 __all__ = ["control"]
 
 URL = "https://agents.example.com/mcp"
-CLIENTS = {
+NAMES = {
     "claude-code", "codex", "cursor", "gemini-cli", "opencode", "vscode", "windsurf", "zed",
 }  # fmt: skip
 
@@ -47,12 +47,12 @@ def install(workspace: Path, *names: str, **more: Any) -> list[InstallStep]:
 
 
 def test_every_client_of_the_list_is_known() -> None:
-    assert set(find_clients()) == CLIENTS
+    assert set(CLIENTS) == NAMES
 
 
 @pytest.mark.parametrize("name", sorted(CLIENTS))
 def test_a_client_finds_the_server_in_its_file(workspace: Path, name: str) -> None:
-    client = find_clients()[name]
+    client = CLIENTS[name]
     install(workspace, name)
     text = client.path(workspace).read_text()
     found: Any = json.loads(text) if client.form == "json" else tomllib.loads(text)
@@ -65,7 +65,7 @@ def test_a_client_finds_the_server_in_its_file(workspace: Path, name: str) -> No
 @pytest.mark.parametrize("name", sorted(CLIENTS))
 def test_doing_it_again_changes_nothing(workspace: Path, name: str) -> None:
     install(workspace, name)
-    path = find_clients()[name].path(workspace)
+    path = CLIENTS[name].path(workspace)
     before = path.read_bytes()
     steps = plan(workspace, choose([name], workspace), URL)
     assert [one.done for one in steps if one.kind != "ask_user"] == [True]
@@ -99,13 +99,13 @@ def test_another_address_takes_the_place_of_the_first(workspace: Path) -> None:
     for client in ("cursor", "codex"):
         install(workspace, client)
         carry_out(workspace, plan(workspace, choose([client], workspace), URL + "/p/x"))
-        path = find_clients()[client].path(workspace)
+        path = CLIENTS[client].path(workspace)
         assert (URL + "/p/x") in path.read_text()
         assert path.read_text().count("bbops") == 1
 
 
 def test_planning_writes_nothing(workspace: Path, home: Path) -> None:
-    steps = plan(workspace, find_clients(), URL, files={"a/SKILL.md": "x"}, guide="y")
+    steps = plan(workspace, CLIENTS, URL, files={"a/SKILL.md": "x"}, guide="y")
     assert [*workspace.iterdir(), *home.iterdir()] == []
     assert {one.kind for one in steps} == {"merge_file", "write_file", "ask_user"}
     assert len({one.id for one in steps}) == len(steps)
@@ -178,8 +178,8 @@ def test_a_server_has_a_plain_name(name: str) -> None:
 
 
 def test_windows_paths_are_joined_as_there(workspace: Path) -> None:
-    assert find_clients()["cursor"].path(workspace) == workspace / ".cursor" / "mcp.json"
-    assert os.sep in str(find_clients()["windsurf"].path(workspace))
+    assert CLIENTS["cursor"].path(workspace) == workspace / ".cursor" / "mcp.json"
+    assert os.sep in str(CLIENTS["windsurf"].path(workspace))
 
 
 def test_the_status_says_what_is_wrong_with_a_file(workspace: Path) -> None:

@@ -66,7 +66,7 @@ def test_an_agent_changes_a_checkout_without_a_server(tmp_path: Path) -> None:
 @pytest.mark.long
 def test_it_imports_nothing_of_a_server(tmp_path: Path) -> None:
     code = (
-        "import sys, bbops.interfaces.mcp.stdio, bbops.interfaces.mcp.local\n"
+        "import sys, bbops.interfaces.mcp.sdk_server, bbops.interfaces.mcp.local\n"
         "import bbops.interfaces.mcp.drafting.operations\n"
         "found = {name.partition('.')[0] for name in sys.modules}\n"
         "print(*sorted(found & {'bbops_server', 'litestar', 'sqlalchemy'}))"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import skills_ref
 
-from bbops.interfaces.cli._catalog import added_commands, own_commands
+from bbops.interfaces.cli._root_group import added_commands, own_commands
 from bbops.interfaces.mcp.skills import FOLDER, read_skills
 from bbops.interfaces.mcp.tool import find_tools
 from bbops_server.mcp.servers import PROJECT, PUBLIC

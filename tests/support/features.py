@@ -34,7 +34,7 @@ from bbops.compiler.compile.release import _artifact, build
 from bbops.compiler.compile.work import compile_work
 from bbops.compiler.testing.running import Runner, choose
 from bbops.database.migrate.migrate import apply
-from bbops.interfaces.lsp.descriptions import about_key
+from bbops.interfaces.lsp.hover import about_key
 from bbops.interfaces.lsp.schema import fields
 from bbops.language.addons._base import kinds as addon_kinds
 from bbops.language.addons._base import step_keys

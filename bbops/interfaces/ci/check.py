@@ -25,8 +25,7 @@ from bbops.compiler.testing.running import Runner, choose
 from bbops.edit.authoring.folder import Folder
 from bbops.edit.authoring.formatting import format_file, is_resource
 from bbops.interfaces.ci.comparing import find_target
-from bbops.interfaces.ci.names import project_name
-from bbops.interfaces.ci.run import CiRun
+from bbops.interfaces.ci.run import CiRun, project_name
 from bbops.interfaces.ci.sections.check import MAX_FINDINGS, CheckReport
 from bbops.language.project import Project
 from bbops.source.tree import FolderTree, Tree

@@ -11,10 +11,9 @@ from bbops.base.errors import GitError, ProjectError
 from bbops.base.render import plural, printable, render
 from bbops.compiler.check import Cache, CheckedProject, validate
 from bbops.interfaces.ci.comparing import ChangeSides, JobCheckout, compare_change
-from bbops.interfaces.ci.names import project_name
 from bbops.interfaces.ci.report import render_section
 from bbops.interfaces.ci.results import ReportSection
-from bbops.interfaces.ci.run import CiRun
+from bbops.interfaces.ci.run import CiRun, project_name
 from bbops.interfaces.ci.sections.check import MAX_FINDINGS, CheckReport
 from bbops.interfaces.ci.sections.check import render as render_check
 from bbops.interfaces.ci.sections.plan import NEW, PlanReport, make_section

@@ -13,6 +13,9 @@ from typing import Final
 
 from bbops.base.errors import BbopsError
 from bbops.base.registry import members
+from bbops.interfaces.ci.files import read_file
+from bbops.language.loading.load import load
+from bbops.source.tree import MemoryTree
 
 ENVIRONMENTS: Final = "bbops.interfaces.ci.environments"
 _FALLBACK: Final = "plain"
@@ -96,3 +99,17 @@ def _find_run(env: Mapping[str, str]) -> CiRun:
     runs = (environment.read(env) for environment in environments.values())
     found: CiRun | None = next((run for run in runs if run is not None), None)
     return found or fallback.read(env) or CiRun()
+
+
+_FILE: Final = "project.yaml"
+_MAX_BYTES: Final = 1 << 20
+
+
+def project_name(folder: Path) -> str:
+    """Return the name in project.yaml; the name of the folder if the file has errors."""
+    try:
+        data = read_file(folder / _FILE, _MAX_BYTES)
+    except BbopsError:
+        data = None
+    project = load(MemoryTree({_FILE: data})).project if data else None
+    return project.settings.model.name if project else folder.resolve().name

@@ -15,16 +15,8 @@ from bbops.base.addresses import check_address
 from bbops.base.console import say
 from bbops.base.errors import ServerError
 from bbops.base.render import printable, render
-from bbops.interfaces.cli._ci_job import (
-    clear_earlier_result,
-    find_under,
-    read_job,
-    results_option,
-    to_json,
-)
-from bbops.interfaces.cli._credentials import find_server, find_token
-from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._server import of_project, of_server
+from bbops.interfaces.cli._command_group import examples
+from bbops.interfaces.cli._server import find_server, find_token, of_project, of_server
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,18 +25,29 @@ if TYPE_CHECKING:
     from bbops.interfaces.ci.run import CiRun
     from bbops.interfaces.ci.session import JobSession
 
+
+results_option = click.option(
+    "--results", metavar="DIR", type=click.Path(path_type=Path),
+    help="The folder for the results; by default .bbops/ci, or RUNNER_TEMP on GitHub.",
+)  # fmt: skip
+
+
 WAIT_SECONDS: Final = 300.0
+
 _folder = click.argument(
     "folder", metavar="[DIR]", default=".", type=click.Path(path_type=Path)
 )  # fmt: skip
+
 _commit = click.option(
     "--commit", metavar="ID", default="",
     help="The whole id of the commit; by default the commit of the job.",
 )  # fmt: skip
+
 _timeout = click.option(
     "--timeout", "timeout_seconds", type=click.FloatRange(min=0, min_open=True),
     default=WAIT_SECONDS, show_default=True, metavar="SECONDS", help="How long to wait.",
 )  # fmt: skip
+
 _json = click.option(
     "--json", "as_json", is_flag=True, help="Print the result as JSON, without annotations."
 )
@@ -180,3 +183,33 @@ def _print(
     say("\n".join(filter(None, (
         guard_text(run, "\n".join(texts)), annotate(run, found, folder=under)
     ))))  # fmt: skip
+
+
+def read_job(*, base: str = "", commit: str = "") -> CiRun:
+    """Return the run of this job. Raises as `bbops.interfaces.ci.run.read_run`."""
+    from bbops.interfaces.ci.run import read_run  # noqa: PLC0415 - after --help
+
+    return read_run(os.environ, base=base, commit=commit)
+
+
+def find_under(folder: Path) -> str:
+    """Return a folder relative to the root of its repository; empty for the root."""
+    from bbops.source.git.comparing import find_around  # noqa: PLC0415 - after --help
+
+    around = find_around(folder)
+    return around[1] if around else ""
+
+
+def clear_earlier_result(name: str, folder: Path, results: Path | None) -> None:
+    """Delete an earlier result of a command, which may fail before it has a new one."""
+    from bbops.interfaces.ci.results import clear_result, results_folder  # noqa: PLC0415 - after --help
+
+    clear_result(results_folder(read_job(), folder, find_under(folder), results), name)
+
+
+def to_json(value: Any) -> str:
+    """Return JSON in which the runner of GitHub finds no command."""
+    import msgspec  # noqa: PLC0415 - after --help
+
+    text = msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
+    return text.replace("##[", "#\\u0023[")

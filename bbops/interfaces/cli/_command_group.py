@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 import click
 
@@ -64,3 +65,25 @@ class CommandGroup(click.Group):
         ]  # fmt: skip
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+
+C = TypeVar("C", bound=click.Command)
+
+_HEADING: Final = "\b\nExamples:\n"
+"""`\\b` makes click keep the line breaks."""
+
+
+def examples(*lines: str) -> Callable[[C], C]:
+    """Add examples to a command's help: whole lines, such as `bbops fmt --check`."""
+
+    def add(command: C) -> C:
+        command.epilog = _HEADING + "\n".join(f"  {line}" for line in lines)
+        return command
+
+    return add
+
+
+def examples_of(command: click.Command) -> list[str]:
+    """Return the lines that `examples` has added to a command; empty without any."""
+    _, _, lines = (command.epilog or "").partition(_HEADING)
+    return [line.strip() for line in lines.splitlines()]

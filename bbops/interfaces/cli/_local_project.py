@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +15,7 @@ from bbops.base.errors import GitError
 if TYPE_CHECKING:
     from bbops.source.git.series import Version
     from bbops.source.git.store import Store
+
 
 project_option = click.option(
     "--project",
@@ -81,3 +84,38 @@ def find_local_project(
         top, under = repository
         return LocalProject(Store.open(top), under)
     raise GitError(f"'{folder}' is in no git repository, so {cannot}", hint=hint)
+
+
+CHANGED_EXIT_CODE = 2
+
+NO_RECORDINGS = (
+    "nothing to replay: no recorded request has its response",
+    "    hint: write 'history: full' in an endpoint's file; its requests are recorded from then on",
+)
+"""Lines for a project without recorded requests, or whose endpoints record no responses."""
+
+
+@contextmanager
+def _exiting_with_1() -> Iterator[None]:
+    """Make every failure exit with 1: 2 stands for changes."""
+    try:
+        yield
+    except click.exceptions.Exit:
+        raise
+    except Exception as error:
+        error.exit_code = 1  # type: ignore[attr-defined]
+        raise
+
+
+class CompareCommand(click.Command):
+    """A command whose failures exit with 1."""
+
+    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
+        """Read the arguments."""
+        with _exiting_with_1():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        with _exiting_with_1():
+            return super().invoke(ctx)

@@ -8,7 +8,7 @@ import click
 
 from bbops.base.console import say
 from bbops.base.errors import ServerError
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 from bbops.interfaces.cli._server import as_json_option, of_server, open_remote
 
 _LIVE = "4d1e8f0a6b7c2d3e5f4a9b8c7d6e5f4a3b2c1d0e"

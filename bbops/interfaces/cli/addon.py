@@ -16,8 +16,7 @@ from bbops.base.errors import BbopsError, ProjectError
 from bbops.base.json_work import TestedAddon
 from bbops.base.render import one_line, printable
 from bbops.interfaces.cli._change import apply_change, as_json_option, open_change, path_option
-from bbops.interfaces.cli._command_group import CommandGroup
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import CommandGroup, examples
 from bbops.interfaces.cli._server import of_draft, of_project, require_default_server
 from bbops.interfaces.cli._target import ProjectTarget
 
@@ -199,7 +198,7 @@ def read_source(source: str, server: str, headers: Mapping[str, str]) -> Source:
         if not (value.isascii() and value.isprintable()):
             raise BbopsError(f"the value of header '{name[:80]}' cannot be sent")
     if source.startswith("mcp+"):
-        from bbops.interfaces.client.tools import read_definitions  # noqa: PLC0415 - httpx
+        from bbops.interfaces.client.external import read_definitions  # noqa: PLC0415 - httpx
 
         url = source.removeprefix("mcp+")
         if set(url.partition("://")[2]) & set("?#@"):

@@ -18,6 +18,7 @@ from bbops.base.errors import ProjectError, ServerAway, ServerError
 from bbops.base.json_work import AgentCall, AgentRun, AgentRunStory, AgentUsage, DecidedCall
 from bbops.base.render import printable
 from bbops.interfaces.cli._agent_lines import (
+    AgentTalk,
     ListedAgent,
     agent_line,
     call_line,
@@ -25,10 +26,8 @@ from bbops.interfaces.cli._agent_lines import (
     run_line,
     story_lines,
 )
-from bbops.interfaces.cli._agent_talk import AgentTalk
-from bbops.interfaces.cli._command_group import CommandGroup
+from bbops.interfaces.cli._command_group import CommandGroup, examples
 from bbops.interfaces.cli._confirm import confirm, yes_option
-from bbops.interfaces.cli._examples import examples
 from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._server import open_remote
 from bbops.interfaces.cli._target import (

@@ -13,16 +13,16 @@ import click
 
 from bbops.base.console import say, wants_color
 from bbops.base.errors import BbopsError
-from bbops.interfaces.cli._ci_job import (
+from bbops.interfaces.cli._ci_server import (
     clear_earlier_result,
     find_under,
+    preview,
+    publish,
     read_job,
     results_option,
     to_json,
 )
-from bbops.interfaces.cli._ci_server import preview, publish
-from bbops.interfaces.cli._command_group import CommandGroup
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import CommandGroup, examples
 from bbops.interfaces.cli.validate import require_project
 
 if TYPE_CHECKING:
@@ -111,9 +111,13 @@ def check(
     require_project(folder)
     clear_earlier_result("check", folder, results)
     from bbops.interfaces.ci import check as work  # noqa: PLC0415 - after --help
-    from bbops.interfaces.ci.code_quality import render_code_quality  # noqa: PLC0415
     from bbops.interfaces.ci.files import write_file  # noqa: PLC0415
-    from bbops.interfaces.ci.reporting import annotate, describe_rest, guard_text  # noqa: PLC0415
+    from bbops.interfaces.ci.reporting import (  # noqa: PLC0415
+        annotate,
+        describe_rest,
+        guard_text,
+        render_code_quality,
+    )
     from bbops.interfaces.ci.sections.check import headline  # noqa: PLC0415
 
     run, under = read_job(), find_under(folder)
@@ -175,8 +179,8 @@ def plan(
     from bbops.interfaces.ci import plan as work  # noqa: PLC0415 - after --help
     from bbops.interfaces.ci.comparing import open_checkout  # noqa: PLC0415
     from bbops.interfaces.ci.files import write_file  # noqa: PLC0415
-    from bbops.interfaces.ci.names import project_name  # noqa: PLC0415
     from bbops.interfaces.ci.reporting import guard_text, write_summary  # noqa: PLC0415
+    from bbops.interfaces.ci.run import project_name  # noqa: PLC0415
 
     run, checkout = read_job(base=base, commit=commit), open_checkout(folder)
     try:

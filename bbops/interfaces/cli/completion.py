@@ -12,7 +12,7 @@ from click.shell_completion import get_completion_class
 from bbops.base.console import say
 from bbops.base.errors import BbopsError
 from bbops.base.render import printable
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 
 _LINES: Final = {
     "bash": 'command -v bbops >/dev/null && eval "$(bbops completion bash)"',

@@ -13,8 +13,7 @@ import click
 
 from bbops.base.addresses import split
 from bbops.base.errors import BbopsError, ProjectError
-from bbops.interfaces.cli._command_group import CommandGroup
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import CommandGroup, examples
 from bbops.interfaces.cli.validate import require_project
 from bbops.source.tree import FolderTree
 

@@ -11,8 +11,7 @@ from bbops.base.errors import ServerError
 from bbops.base.json_work import Delivery, DeliveryStory, DeliveryTry, StartedJob
 from bbops.base.moments import shown_time
 from bbops.base.render import one_line, printable
-from bbops.interfaces.cli._command_group import CommandGroup
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import CommandGroup, examples
 from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._target import ProjectTarget, describe_started, limit_option, with_target
 

@@ -14,7 +14,7 @@ from bbops.base.console import say
 from bbops.base.errors import BbopsError
 from bbops.base.render import plural, printable
 from bbops.interfaces.cli._change import open_change, path_option
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 
 if TYPE_CHECKING:
     from bbops.edit.authoring.describing import Draft

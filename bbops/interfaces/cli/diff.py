@@ -10,9 +10,8 @@ from pathlib import Path
 import click
 
 from bbops.interfaces.cli import plan
-from bbops.interfaces.cli._compare import CompareCommand
-from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._local_project import path_option, project_option
+from bbops.interfaces.cli._command_group import examples
+from bbops.interfaces.cli._local_project import CompareCommand, path_option, project_option
 
 
 @examples("bbops diff v1", "bbops diff v1 v2 --format markdown")

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from bbops.interfaces.cli._change import apply_change, as_json_option, open_change, path_option
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 
 
 @examples("bbops expand endpoints/tags --action create", "bbops expand endpoints/tags")

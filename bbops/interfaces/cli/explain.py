@@ -12,7 +12,7 @@ import click
 from bbops.base.console import say
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import BbopsError
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 from bbops.interfaces.cli._markdown import as_plain, without_marks
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from bbops.base.diagnostics import Diagnostic
 from bbops.base.errors import BbopsError
 from bbops.base.render import as_json as to_json
 from bbops.base.render import plural, printable, render
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 
 
 @examples("bbops fmt", "bbops fmt --check functions")

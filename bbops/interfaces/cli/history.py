@@ -11,7 +11,7 @@ from bbops.base.console import say
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import BbopsError
 from bbops.base.render import printable
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 from bbops.interfaces.cli._local_project import (
     LocalProject,
     find_local_project,

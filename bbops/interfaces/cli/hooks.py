@@ -10,8 +10,7 @@ import msgspec
 from bbops.base.console import say
 from bbops.base.render import printable
 from bbops.interfaces.answers import WebhookMessage
-from bbops.interfaces.cli._command_group import CommandGroup
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import CommandGroup, examples
 from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._server import as_json_option, of_server, open_remote
 

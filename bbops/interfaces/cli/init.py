@@ -17,7 +17,7 @@ import click
 from bbops.base.assets import asset_folder
 from bbops.base.console import say
 from bbops.base.errors import BbopsError
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 
 MESSAGE = "Start the project"
 _NAME = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*")

@@ -15,8 +15,7 @@ from bbops.base.console import say
 from bbops.base.errors import ServerError
 from bbops.base.render import one_line
 from bbops.interfaces.answers import ApiKeyInfo, IssuedKey
-from bbops.interfaces.cli._command_group import CommandGroup
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import CommandGroup, examples
 from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
 from bbops.interfaces.client import Remote

@@ -14,9 +14,8 @@ import click
 
 from bbops.base.console import say
 from bbops.base.errors import ServerError
-from bbops.interfaces.cli._credentials import store
-from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._server import DEFAULT_SERVER
+from bbops.interfaces.cli._command_group import examples
+from bbops.interfaces.cli._server import DEFAULT_SERVER, store
 
 if TYPE_CHECKING:
     from bbops.interfaces.answers import PendingLogin

@@ -8,9 +8,8 @@ import click
 
 from bbops.base.console import say
 from bbops.base.errors import ServerError
-from bbops.interfaces.cli._credentials import forget, read_all
-from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._server import of_server
+from bbops.interfaces.cli._command_group import examples
+from bbops.interfaces.cli._server import forget, of_server, read_all
 
 
 @examples("bbops logout", "bbops logout --server https://bbops.example.com")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 
 
 @examples("bbops lsp")

@@ -12,8 +12,7 @@ import click
 from bbops.base.addresses import check_address
 from bbops.base.console import say
 from bbops.base.render import printable
-from bbops.interfaces.cli._command_group import CommandGroup
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import CommandGroup, examples
 from bbops.interfaces.cli._local_project import find_local_project
 from bbops.interfaces.cli._server import as_json_option, of_server, open_remote
 
@@ -132,7 +131,7 @@ def serve(folder: Path, live: str, *, stdio: bool) -> None:
 
     local = find_local_project(folder, cannot="there is no project to work on")
     checkout = open_checkout(local.store, local.under, live)
-    from bbops.interfaces.mcp.stdio import serve as serve_stdio  # noqa: PLC0415 - the SDK: 0.6 s
+    from bbops.interfaces.mcp.sdk_server import serve as serve_stdio  # noqa: PLC0415 - the SDK: 0.6 s
 
     try:
         serve_stdio(checkout)
@@ -153,7 +152,7 @@ def _install(
     is_bound: bool,
 ) -> None:  # fmt: skip
     from bbops.interfaces.mcp.installing import steps as installing  # noqa: PLC0415 - tomlkit: 50 ms
-    from bbops.interfaces.mcp.installing.guide import make_guide  # noqa: PLC0415
+    from bbops.interfaces.mcp.installing.files import make_guide  # noqa: PLC0415
     from bbops.interfaces.mcp.skills import read_skills  # noqa: PLC0415
 
     clients = installing.choose(names, workspace)

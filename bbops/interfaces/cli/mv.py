@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from bbops.interfaces.cli._change import apply_change, as_json_option, open_change, path_option
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 
 _HINT = "use --force to rename it anyway, and fix these afterwards"
 

@@ -12,7 +12,7 @@ import click
 
 from bbops.base.errors import BbopsError
 from bbops.interfaces.cli._change import apply_change, as_json_option, open_change, path_option
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 
 
 @examples("bbops new endpoint notes/archive", "bbops new table labels --crud")

@@ -17,9 +17,14 @@ import click
 from bbops.base.console import say, wants_color
 from bbops.base.diagnostics import has_errors
 from bbops.base.errors import BbopsError, GitError, ProjectError
-from bbops.interfaces.cli._compare import CHANGED_EXIT_CODE, CompareCommand
-from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._local_project import LocalProject, find_local_project, read_own_versions
+from bbops.interfaces.cli._command_group import examples
+from bbops.interfaces.cli._local_project import (
+    CHANGED_EXIT_CODE,
+    CompareCommand,
+    LocalProject,
+    find_local_project,
+    read_own_versions,
+)
 from bbops.interfaces.cli._server import of_server, open_remote
 from bbops.interfaces.cli.validate import require_project
 from bbops.source.tree import FolderTree

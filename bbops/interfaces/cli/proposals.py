@@ -13,10 +13,9 @@ import msgspec
 
 from bbops.base.console import say
 from bbops.base.render import one_line, printable, render
-from bbops.interfaces.cli._command_group import CommandGroup
-from bbops.interfaces.cli._compare import NO_RECORDINGS
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import CommandGroup, examples
 from bbops.interfaces.cli._listing import print_list
+from bbops.interfaces.cli._local_project import NO_RECORDINGS
 from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
 
 if TYPE_CHECKING:

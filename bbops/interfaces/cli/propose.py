@@ -13,9 +13,8 @@ import click
 from bbops.base.console import say
 from bbops.base.errors import BbopsError, GitError
 from bbops.base.render import printable
-from bbops.interfaces.cli._credentials import find_token
-from bbops.interfaces.cli._examples import examples
-from bbops.interfaces.cli._server import of_server, open_remote
+from bbops.interfaces.cli._command_group import examples
+from bbops.interfaces.cli._server import find_token, of_server, open_remote
 
 if TYPE_CHECKING:
     from bbops.source.git.command import Answer

@@ -6,8 +6,7 @@ import click
 
 from bbops.base.render import one_line, printable
 from bbops.interfaces.answers import AllowedPull, ForgeStatus, PullStatus
-from bbops.interfaces.cli._command_group import CommandGroup
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import CommandGroup, examples
 from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._target import ProjectTarget, with_project_target
 

@@ -6,8 +6,7 @@ import click
 
 from bbops.base.json_work import ChangedJobs, JsonReceiver
 from bbops.base.render import printable
-from bbops.interfaces.cli._command_group import CommandGroup
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import CommandGroup, examples
 from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._target import ProjectTarget, limit_option, with_target
 

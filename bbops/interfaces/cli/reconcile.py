@@ -12,7 +12,7 @@ import click
 from bbops.base.console import say, wants_color
 from bbops.base.errors import WaitTimeout
 from bbops.base.render import printable, render
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 from bbops.interfaces.cli._server import as_json_option, named_project, of_server, open_remote
 
 if TYPE_CHECKING:

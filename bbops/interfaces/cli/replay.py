@@ -11,8 +11,8 @@ import click
 from bbops.base.console import say
 from bbops.base.errors import ServerError
 from bbops.base.render import printable
-from bbops.interfaces.cli._compare import CHANGED_EXIT_CODE, NO_RECORDINGS, CompareCommand
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
+from bbops.interfaces.cli._local_project import CHANGED_EXIT_CODE, NO_RECORDINGS, CompareCommand
 from bbops.interfaces.cli._server import as_json_option, named_project, of_server, open_remote
 
 if TYPE_CHECKING:

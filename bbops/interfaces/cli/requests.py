@@ -13,7 +13,7 @@ import msgspec
 from bbops.base.console import say
 from bbops.base.json_traffic import EndpointRanking, summarize_refusal
 from bbops.base.render import printable
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 from bbops.interfaces.cli._server import named_project, of_server, open_remote
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.times import parse_datetime

@@ -8,7 +8,7 @@ import click
 
 from bbops.base.render import plural
 from bbops.interfaces.cli._change import apply_change, as_json_option, open_change, path_option
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 
 
 @examples("bbops rm endpoints/notes/delete", "bbops rm functions/notes/list --force")

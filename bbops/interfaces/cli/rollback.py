@@ -13,7 +13,7 @@ from bbops.base.console import say
 from bbops.base.errors import BbopsError, GitError, ServerError
 from bbops.base.render import printable
 from bbops.interfaces.cli import plan
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 from bbops.interfaces.cli._local_project import (
     LocalProject,
     find_local_project,

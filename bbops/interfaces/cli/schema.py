@@ -12,7 +12,7 @@ import click
 from bbops.base.console import say
 from bbops.base.errors import BbopsError
 from bbops.base.render import plural
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 from bbops.interfaces.cli.validate import require_project
 from bbops.source.tree import FolderTree
 

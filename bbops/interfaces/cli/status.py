@@ -15,7 +15,7 @@ import click
 
 from bbops.base.console import say, show, wants_color
 from bbops.base.render import one_line, printable, render
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 from bbops.interfaces.cli._server import named_project, of_server, open_remote
 from bbops.interfaces.cli._watching import choose_view, watch
 

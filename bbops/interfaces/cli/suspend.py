@@ -8,7 +8,7 @@ import click
 
 from bbops.base.console import say
 from bbops.base.render import printable
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 from bbops.interfaces.cli._server import as_json_option, named_project, of_server, open_remote
 
 

@@ -15,10 +15,9 @@ from bbops.base.errors import BbopsError, ProjectError
 from bbops.base.json_work import ChangedJobs, JobList, TaskTicks, TaskTime
 from bbops.base.moments import shown_time
 from bbops.base.render import printable
-from bbops.interfaces.cli._command_group import CommandGroup
-from bbops.interfaces.cli._credentials import find_server
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import CommandGroup, examples
 from bbops.interfaces.cli._listing import print_list
+from bbops.interfaces.cli._server import find_server
 from bbops.interfaces.cli._target import (
     ProjectTarget,
     describe_started,

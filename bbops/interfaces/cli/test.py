@@ -17,7 +17,7 @@ from bbops.base.console import say, wants_color
 from bbops.base.diagnostics import has_errors
 from bbops.base.errors import BbopsError, ProjectError
 from bbops.base.render import render
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 from bbops.source.tree import FolderTree
 
 _POLL_SECONDS = 0.3

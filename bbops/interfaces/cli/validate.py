@@ -16,7 +16,7 @@ from bbops.base.diagnostics import has_errors
 from bbops.base.errors import BbopsError
 from bbops.base.render import FORMS, Form, plural, render
 from bbops.interfaces.cli._check_cache import CheckResult, cache_key, load_result, store_result
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 from bbops.source.tree import FolderTree
 
 

@@ -10,7 +10,7 @@ import click
 
 from bbops.base.console import say
 from bbops.base.render import printable
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 from bbops.interfaces.cli._local_project import (
     find_local_project,
     path_option,

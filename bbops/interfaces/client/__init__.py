@@ -5,13 +5,14 @@ One file for each subject; `connection` sends the requests. `replay` has its own
 
 from __future__ import annotations
 
-from bbops.interfaces.client.drafts import DraftRequests
-from bbops.interfaces.client.frontends import FrontendRequests
 from bbops.interfaces.client.projects import ProjectRequests
-from bbops.interfaces.client.proposals import ProposalRequests
-from bbops.interfaces.client.publications import PublicationRequests
-from bbops.interfaces.client.sign_in import SignInRequests
-from bbops.interfaces.client.workflows import WorkflowRequests
+from bbops.interfaces.client.publications import (
+    DraftRequests,
+    FrontendRequests,
+    ProposalRequests,
+    PublicationRequests,
+)
+from bbops.interfaces.client.sign_in import SignInRequests, WorkflowRequests
 
 __all__ = ["Remote"]
 

@@ -11,8 +11,7 @@ import msgspec
 
 from bbops.base.addresses import check_address, is_here, is_https
 from bbops.base.errors import ServerAway, ServerError
-from bbops.interfaces.client.connection import require_https
-from bbops.interfaces.client.project_api import TIMEOUT_SECONDS, reason_of
+from bbops.interfaces.client.connection import TIMEOUT_SECONDS, reason_of, require_https
 
 SILENCE_SECONDS: Final = 60.0
 """The longest pause between two events: the server sends a comment every 15 seconds."""

@@ -9,7 +9,7 @@ import msgspec
 
 from bbops.base.addresses import check_address, is_here
 from bbops.base.errors import ServerError
-from bbops.interfaces.client.project_api import reason_of
+from bbops.interfaces.client.connection import reason_of
 
 TIMEOUT_SECONDS = 60.0
 MAX_ANSWER_BYTES = 256 << 10

@@ -13,15 +13,49 @@ import msgspec
 from bbops.base.addresses import check_address, is_here, is_https
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import ServerAway, ServerError, TokenRejected
-from bbops.interfaces.answers import ProjectLine, error_text
-from bbops.interfaces.client.project_api import TIMEOUT_SECONDS, reason_of
+from bbops.interfaces.answers import ApiResponse, ProjectLine, error_text
+
+TIMEOUT_SECONDS = 10.0
+
+
+class ProjectApi:
+    """A client for the API of a project."""
+
+    def __init__(self, url: str) -> None:
+        self._url = check_address(url)
+        self._client = httpx.Client(
+            timeout=TIMEOUT_SECONDS, trust_env=not is_here(self._url), verify=is_https(self._url)
+        )
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+    def ask(
+        self, method: str, path: str, body: Any = None, *, token: str | None = None
+    ) -> ApiResponse:
+        """Send one request with a JSON body.
+
+        Raises:
+            ServerError: the API cannot be reached.
+        """
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        try:
+            response = self._client.request(method, self._url + path, json=body, headers=headers)
+        except httpx.TransportError as error:
+            raise ServerError(f"cannot reach '{self._url}': {reason_of(error)}") from None
+        value = response.json() if response.content else None
+        return ApiResponse(response.status_code, response.headers.get("x-release", ""), value)
+
 
 T = TypeVar("T")
 
 _RELEASE = "x-release"
 """A header of every response of a project's API."""
+
 _AWAY = frozenset({429, 500, 502, 503, 504})
 """Statuses after which a later request may succeed, also of a proxy."""
+
 _WHERE = "'bbops serve' prints the address of its control plane, port 8001 by default"
 
 
@@ -157,3 +191,13 @@ class ServerConnection:
             return ServerError(f"the server at '{self._url}' refused: {reason}")
         hint = suggest(name, names) or (f"it has {', '.join(names)}" if names else "it has none")
         return ServerError(f"the server at '{self._url}' has no project '{name}'", hint=hint)
+
+
+def reason_of(error: httpx.TransportError) -> str:
+    """Return the reason why a server was not reached, as the system gives it."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            return cause.strerror.lower()
+        cause = cause.__cause__ or cause.__context__
+    return str(error).lower() or type(error).__name__

@@ -6,15 +6,16 @@ import asyncio
 import socket
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 
 import httpx
 
 from bbops.base.errors import BbopsError
 from bbops.base.header_values import encode_value
 from bbops.base.host import HttpRequest, HttpResponse, MailRequest
-from bbops.runtime.values.failures import HttpFailure
+from bbops.runtime.values.failures import Failure, HttpFailure
 from bbops.runtime.vendors._deliver import deliver
+from bbops.runtime.vendors._mcp import Session
 
 MAX_BYTES: Final = 20_000_000
 SECONDS: Final = 30.0
@@ -110,3 +111,35 @@ async def _fetch(url: str, headers: Mapping[str, str]) -> bytes:
     if not 200 <= response.status <= 299:
         raise ExternalError(f"'{httpx.URL(url).host}' answered {response.status}")
     return response.body
+
+
+def read_definitions(url: str, headers: Mapping[str, str]) -> list[Mapping[str, Any]]:
+    """Return the definitions of a server's tools.
+
+    Args:
+        url: the server's address.
+        headers: keys that the server requires; they are not stored.
+
+    Raises:
+        ExternalError: the server cannot be reached, or does not speak MCP.
+    """
+    return asyncio.run(_read(url, {name.lower(): value for name, value in headers.items()}))
+
+
+async def _read(url: str, headers: dict[str, str]) -> list[Mapping[str, Any]]:
+    client = ExternalClient()
+    session = Session(client, url, headers, _request, LocalClock().now)
+    try:
+        await session.open()
+        tools = await session.tools()
+        await session.close()
+    except (Failure, ValueError) as failure:
+        raise ExternalError(str(failure)) from None
+    else:
+        return tools
+    finally:
+        await client.close()
+
+
+def _request(method: str, url: str, headers: Mapping[str, str], body: bytes) -> HttpRequest:
+    return HttpRequest(method, url, headers, body, SECONDS)

@@ -11,8 +11,7 @@ from urllib.parse import quote
 from bbops.base.errors import ServerError
 from bbops.base.json_traffic import EndpointRanking
 from bbops.interfaces.answers import ReconcileResponse, ServerStatus, Status
-from bbops.interfaces.client.connection import ServerConnection, write_query
-from bbops.interfaces.client.project_api import TIMEOUT_SECONDS
+from bbops.interfaces.client.connection import TIMEOUT_SECONDS, ServerConnection, write_query
 
 PLAN_SECONDS: Final = 130.0
 

@@ -10,7 +10,7 @@ from lsprotocol import types as lsp
 
 from bbops.compiler.check import CheckedProject
 from bbops.interfaces.lsp.cursor_scope import CursorScope, accepts_arrow, find_scope
-from bbops.interfaces.lsp.descriptions import about_key, about_model, brief, describe_field
+from bbops.interfaces.lsp.hover import about_key, about_model, brief, describe_field
 from bbops.interfaces.lsp.names import fields_of, list_names, list_relation_columns, name_kind_at
 from bbops.interfaces.lsp.placeholder import (
     PLACEHOLDER,

@@ -8,11 +8,10 @@ from typing import Any
 
 from bbops.base.model import Model
 from bbops.compiler.check import CheckedProject
+from bbops.interfaces.lsp.cursor_scope import find_outer_scope
 from bbops.interfaces.lsp.names import NameKind, code_of, in_table, name_kind_at, table_of
-from bbops.interfaces.lsp.offsets import offset_in
-from bbops.interfaces.lsp.outer_scope import find_outer_scope
 from bbops.interfaces.lsp.project import EditorProject, kind_of
-from bbops.interfaces.lsp.text import SourceLines
+from bbops.interfaces.lsp.text import SourceLines, offset_in
 from bbops.language.expressions.infer import Inference
 from bbops.language.expressions.inside import PlacedExpression, expressions, nodes
 from bbops.language.expressions.nodes import Member, Name, Node

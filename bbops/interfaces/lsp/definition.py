@@ -16,10 +16,9 @@ from bbops.interfaces.lsp.names import (
     resources,
     setters,
 )
-from bbops.interfaces.lsp.offsets import start_of
 from bbops.interfaces.lsp.project import EditorProject, kind_of
 from bbops.interfaces.lsp.schema import Path
-from bbops.interfaces.lsp.text import SourceLines
+from bbops.interfaces.lsp.text import SourceLines, start_of
 from bbops.language.expressions.inside import expressions, nodes
 from bbops.language.expressions.nodes import Member, Name, Node
 from bbops.language.project import Project, Resource

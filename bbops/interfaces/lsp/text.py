@@ -10,6 +10,8 @@ from bisect import bisect_right
 
 from lsprotocol.types import Position, PositionEncodingKind, Range
 
+from bbops.source.yaml.document import Document, Mark
+
 _BREAK = re.compile(r"\r\n|\r|\n")
 UTF16 = PositionEncodingKind.Utf16.value
 
@@ -65,3 +67,20 @@ class SourceLines:
             return len(char.encode(errors="replace"))
         is_pair = self._encoding == UTF16 and ord(char) > 0xFFFF
         return 2 if is_pair else 1
+
+
+def offset_in(document: Document, lines: SourceLines, mark: Mark, position: int) -> int:
+    """Return the offset in a text of the character at offset `position` of the file."""
+    low, high = 0, mark.end - mark.start
+    while low < high:
+        middle = (low + high + 1) // 2
+        if lines.offset_of(*document.position(mark, middle)) <= position:
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
+def start_of(document: Document, lines: SourceLines, mark: Mark, offset: int) -> int:
+    """Return the offset in the file of character `offset` of a text."""
+    return lines.offset_of(*document.position(mark, offset))

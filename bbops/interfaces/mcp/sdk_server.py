@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import anyio
 import mcp_types as types
 import msgspec
 from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
+from mcp.server.stdio import stdio_server
 from mcp.shared.exceptions import MCPError
 
 import bbops
-from bbops.interfaces.mcp.tool import Backend, McpTool, ToolError, call, find_tool
+from bbops.interfaces.mcp.project_backend import ProjectBackend
+from bbops.interfaces.mcp.tool import Backend, McpTool, ToolError, call, find_tool, find_tools
 
 _log = logging.getLogger(__name__)
 _CACHE_HINT: Final = CacheHint(ttl_ms=3_600_000, scope="public")
@@ -103,3 +107,23 @@ def _explain(error: ToolError) -> str:
         reason = f": {next_call.why}" if next_call.why else ""
         lines.append(f"next: {next_call.tool} {arguments}{reason}")
     return "\n".join(lines)
+
+
+INSTRUCTIONS: Final = (
+    "One bbops project in a git checkout. Call context_get first. Then: read what you change,"
+    " preview it, apply the plan to a draft, validate. A draft is a local branch; pull requests and"
+    " publishing are a server's, and a refused tool names the command to use instead."
+)
+
+
+def serve(backend: ProjectBackend) -> None:
+    """Serve until the input ends; the log goes to standard error."""
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING)
+    anyio.run(_serve, backend)
+
+
+async def _serve(backend: ProjectBackend) -> None:
+    tools = find_tools("bbops.interfaces.mcp.project")
+    server = create_server("bbops", INSTRUCTIONS, tools, lambda _: backend)
+    async with stdio_server() as (reading, writing):
+        await server.run(reading, writing, server.create_initialization_options())

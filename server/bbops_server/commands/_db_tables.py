@@ -15,7 +15,7 @@ from bbops.base.diagnostics import has_errors
 from bbops.base.errors import BbopsError, ProjectError, ServerError
 from bbops.base.render import printable
 from bbops.database.schema.place import read_url
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 from bbops_server.commands._projects import of_project, place_of, where_state
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ import msgspec
 
 from bbops.base.diagnostics import find_nearest
 from bbops.base.errors import BbopsError, GitError, ServerError
-from bbops.interfaces.cli._credentials import find_running
+from bbops.interfaces.cli._server import find_running
 from bbops.source.git.command import run
 from bbops.source.git.place import find_repository
 from bbops_server.commands._projects import require_project, state_of

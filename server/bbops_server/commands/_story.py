@@ -17,7 +17,7 @@ from bbops.base.console import say
 from bbops.base.errors import ServerError
 from bbops.interfaces.answers import ApiResponse
 from bbops.interfaces.cli.init import MESSAGE, template_files
-from bbops.interfaces.client.project_api import ProjectApi
+from bbops.interfaces.client.connection import ProjectApi
 from bbops.source.git.store import commit, init
 
 ADA = {"email": "ada@example.com", "password": "correct horse", "name": "Ada"}

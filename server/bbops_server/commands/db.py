@@ -17,8 +17,7 @@ import click
 from bbops.base.console import say
 from bbops.base.errors import ServerError
 from bbops.base.render import plural, printable
-from bbops.interfaces.cli._command_group import CommandGroup
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import CommandGroup, examples
 from bbops_server.commands._db_tables import find_drift, plan_data, pull_tables
 from bbops_server.commands._file_backups import back_up_files, copying, restoring_files
 from bbops_server.commands._projects import (

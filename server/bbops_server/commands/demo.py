@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from bbops.base.assets import asset_folder
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 from bbops_server.commands._settings import address_options, require_platform, state_folder
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from bbops.base.errors import BbopsError, ServerError
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 from bbops_server.commands._settings import (
     address_options,
     given_options,

@@ -20,7 +20,7 @@ import click
 
 from bbops.base.console import say
 from bbops.base.errors import BbopsError
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 from bbops_server.commands._settings import read_settings, settings_option
 
 State = Literal["ok", "warning", "error", "optional"]

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from bbops.base.errors import ServerError
-from bbops.interfaces.cli._command_group import CommandGroup
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import CommandGroup, examples
 from bbops_server.commands._env_values import (
     EnvState,
     find_env_state,

@@ -11,7 +11,7 @@ import click
 
 from bbops.base.errors import BbopsError, ProjectError
 from bbops.database.schema.place import read_url
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import examples
 from bbops_server.commands._settings import (
     address_options,
     check_url,

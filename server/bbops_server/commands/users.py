@@ -12,8 +12,7 @@ import click
 
 from bbops.base.errors import BbopsError
 from bbops.base.render import printable
-from bbops.interfaces.cli._command_group import CommandGroup
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import CommandGroup, examples
 from bbops_server.commands._book import (
     LOCAL,
     as_json,

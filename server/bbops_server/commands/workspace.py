@@ -10,8 +10,7 @@ import click
 
 from bbops.base.errors import ServerError
 from bbops.base.render import printable
-from bbops.interfaces.cli._command_group import CommandGroup
-from bbops.interfaces.cli._examples import examples
+from bbops.interfaces.cli._command_group import CommandGroup, examples
 from bbops_server.commands._book import LOCAL, as_json, open_book, read_running
 from bbops_server.commands._projects import where_state
 

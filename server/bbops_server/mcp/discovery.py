@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import msgspec
 
 import bbops
-from bbops.interfaces.mcp.clients._base import McpClient, find_clients
+from bbops.interfaces.mcp.clients import CLIENTS, McpClient
 from bbops.interfaces.mcp.handbook import HandbookPage, read_pages
 from bbops.interfaces.mcp.skills import Skill, read_skills
 from bbops_server.mcp.oauth.endpoints import METADATA
@@ -131,7 +131,7 @@ def _write_manifest(url: str) -> Document:
             "status": "bbops mcp status --json",
             "connect": f"bbops mcp connect PROJECT --server {url}",
         },
-        "clients": [_client(name, one, address) for name, one in find_clients().items()],
+        "clients": [_client(name, one, address) for name, one in CLIENTS.items()],
         "oauth": {
             "protectedResource": f"{url}{METADATA}{MCP_PATH}",
             "signUp": f"{url}/signup",

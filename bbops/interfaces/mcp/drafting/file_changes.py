@@ -15,8 +15,7 @@ from bbops.edit.authoring.folder import Folder
 from bbops.edit.authoring.formatting import order_in
 from bbops.edit.authoring.moving import copy, move
 from bbops.edit.authoring.naming import Name
-from bbops.interfaces.mcp.drafting.entries import delete_in, put_in, rename_in
-from bbops.interfaces.mcp.drafting.files import TEXT, ResourceFiles
+from bbops.interfaces.mcp.drafting.files import TEXT, ResourceFiles, delete_in, put_in, rename_in
 from bbops.interfaces.mcp.drafting.serialization import as_json
 from bbops.interfaces.mcp.models import DOC, SETTINGS, DraftChange
 from bbops.interfaces.mcp.refs import Ref, near, parse_ref

@@ -15,7 +15,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from bbops.base.errors import BbopsError
-from bbops.interfaces.mcp.clients._base import McpClient, find_clients
+from bbops.interfaces.mcp.clients import CLIENTS, McpClient
 from bbops.interfaces.mcp.installing.files import (
     put,
     read_content,
@@ -57,7 +57,7 @@ class InstallStep(msgspec.Struct, frozen=True, rename="camel", omit_defaults=Tru
 
 def find_used(workspace: Path) -> dict[str, McpClient]:
     """Return the clients that seem to be used here."""
-    return {name: item for name, item in find_clients().items() if item.is_used(workspace)}
+    return {name: item for name, item in CLIENTS.items() if item.is_used(workspace)}
 
 
 def choose(names: Sequence[str], workspace: Path) -> dict[str, McpClient]:
@@ -66,7 +66,7 @@ def choose(names: Sequence[str], workspace: Path) -> dict[str, McpClient]:
     Raises:
         BbopsError: a name is unknown, or no client seems to be used.
     """
-    known = find_clients()
+    known = CLIENTS
     if unknown := [name for name in names if name not in known]:
         raise BbopsError(f"unknown client '{unknown[0]}'", hint=f"one of {', '.join(known)}")
     if names:

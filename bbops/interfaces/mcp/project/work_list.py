@@ -8,8 +8,7 @@ import msgspec
 
 from bbops.base.json_work import Job
 from bbops.base.moments import shown_time
-from bbops.interfaces.mcp.agent_runs import CallLine
-from bbops.interfaces.mcp.models import Draft, Limit
+from bbops.interfaces.mcp.models import CallLine, Draft, Limit
 from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolHints, ToolParams, ToolResult
 

@@ -6,8 +6,7 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from bbops.interfaces.mcp.agent_runs import PREFIX, RunTrace
-from bbops.interfaces.mcp.models import MAX_RESULT, Draft
+from bbops.interfaces.mcp.models import MAX_RESULT, PREFIX, Draft, RunTrace
 from bbops.interfaces.mcp.project.work_list import NOTE, JobLine, line_of
 from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolHints, ToolParams, ToolResult

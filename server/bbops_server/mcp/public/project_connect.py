@@ -6,8 +6,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from bbops.interfaces.mcp.clients._base import McpClient, find_clients
-from bbops.interfaces.mcp.installing.guide import BEGIN, END, make_guide
+from bbops.interfaces.mcp.clients import CLIENTS, McpClient
+from bbops.interfaces.mcp.installing.files import BEGIN, END, make_guide
 from bbops.interfaces.mcp.skills import read_skills
 from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolError, ToolParams, ToolResult
 from bbops_server.mcp.public._takes import Id
@@ -80,7 +80,7 @@ async def bind(at: PublicContext, wanted: Bound) -> Plan:
 
 def _choose(name: str) -> dict[str, McpClient]:
     """Return one client, or all; those whose file is in the home folder are left to the person."""
-    known = find_clients()
+    known = CLIENTS
     if name and name not in known:
         again = NextCall("platform_help", why="see docs/agents.md for other clients")
         raise ToolError(
