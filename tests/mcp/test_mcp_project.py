@@ -12,7 +12,7 @@ from click.testing import CliRunner
 
 from bbops.compiler.check._supported import find_unsupported_parts
 from bbops.interfaces.cli._root_group import RootGroup
-from bbops.interfaces.mcp.drafting.operations import find_function, list_operations, run_operation
+from bbops.interfaces.mcp.drafting.operations import list_operations, run_operation
 from bbops.interfaces.mcp.models import FOLDERS, KINDS
 from bbops.interfaces.mcp.tool import call, find_tool
 from bbops.language.addons._base import kinds as addon_kinds
@@ -69,7 +69,7 @@ def test_kinds_are_those_of_the_language() -> None:
 
 
 def test_all_work_is_done_by_somebody() -> None:
-    assert all(callable(find_function(name)) for name in list_operations())
+    assert all(callable(operation.do) for operation in list_operations().values())
 
 
 # ---- reading

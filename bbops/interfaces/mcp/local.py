@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -55,9 +55,7 @@ class Checkout:
         )
 
     def _run(self, operation: RepositoryOperation[T, G], params: T) -> G:
-        from bbops.interfaces.mcp.drafting.operations import find_function  # noqa: PLC0415 - every step, git
-
-        return cast("G", find_function(operation.name)(self._repository, params))
+        return operation.do(self._repository, params)
 
     async def read_state(self) -> ProjectState:
         """Return the state of a checkout, whose user may change drafts."""

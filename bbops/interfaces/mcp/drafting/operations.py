@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from typing import Any, Final
 
@@ -35,21 +33,9 @@ def run_operation(
         Refused: the operation cannot be run with these parameters.
         BbopsError: the repository cannot be read or written.
     """
-    work = list_operations().get(name)
-    if work is None:
+    operation = list_operations().get(name)
+    if operation is None:
         raise ServerError(f"there is no operation '{name}'")
-    result = find_function(name)(repository, msgspec.convert(params, work.takes))
+    result = operation.do(repository, msgspec.convert(params, operation.takes))
     values: dict[str, Any] = msgspec.to_builtins(result)
     return values
-
-
-def find_function(name: str) -> Callable[[ProjectRepository, Any], msgspec.Struct]:
-    """Return the function of an operation: `do` in its tool's module, or in its work's module.
-
-    An operation that no tool is named after, such as `preview_patch`, only has the second one.
-    """
-    path = f"{_TOOLS}.{name}"
-    tool = importlib.import_module(path) if importlib.util.find_spec(path) else None
-    function: Callable[[ProjectRepository, Any], msgspec.Struct]
-    function = getattr(tool, "do", None) or importlib.import_module(f"{__package__}.{name}").do
-    return function

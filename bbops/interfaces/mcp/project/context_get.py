@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from typing import TYPE_CHECKING
+
 import msgspec
 
+from bbops.base.diagnostics import has_errors
 from bbops.interfaces.mcp.models import ProposalSummary
 from bbops.interfaces.mcp.operation import RepositoryOperation
 from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolParams, ToolResult
+
+if TYPE_CHECKING:
+    from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository
+    from bbops.language.project import Project
+
+MAX_DRAFTS = 20
 
 
 class ContextGetParams(ToolParams, frozen=True):
@@ -55,9 +65,6 @@ class ContextGetResult(RepositoryOverview, frozen=True, kw_only=True):
     pulls: list[ProposalSummary] = []
 
 
-OVERVIEW = RepositoryOperation("context_get", ContextGetParams, RepositoryOverview)
-
-
 async def run(backend: ProjectBackend, params: ContextGetParams) -> ContextGetResult:
     """Combine the overview of the repository with the state on the server."""
     overview, state = await backend.run_operation(OVERVIEW, params), await backend.read_state()
@@ -73,6 +80,51 @@ async def run(backend: ProjectBackend, params: ContextGetParams) -> ContextGetRe
         ],
     )  # fmt: skip
 
+
+def do(repository: ProjectRepository, params: ContextGetParams) -> RepositoryOverview:
+    """Return the overview of the repository."""
+    from bbops.interfaces.mcp.drafting.files import ResourceFiles  # noqa: PLC0415
+
+    del params
+    head = repository.head
+    tree = repository.tree(head)
+    project, diagnostics = repository.check(tree)
+    counts = Counter(ref.kind for ref in ResourceFiles(tree).entries)
+    errors = (
+        sum(diagnostic.severity == "error" for diagnostic in diagnostics)
+        if has_errors(diagnostics)
+        else 0
+    )
+    settings = project.settings.model if project else None
+    return RepositoryOverview(
+        project=settings.name if settings else "", live_branch=repository.live, head=head,
+        description=(settings.description or "")[:500] if settings else "",
+        counts=dict(sorted(counts.items())), errors=errors, drafts=_drafts(repository, head),
+        rules=_rules(project) if project else None,
+    )  # fmt: skip
+
+
+def _drafts(repository: ProjectRepository, head: str) -> list[DraftBranch]:
+    newest = [*repository.drafts().items()][:MAX_DRAFTS]
+    return [DraftBranch(name, commit, _ahead(repository, head, commit)) for name, commit in newest]
+
+
+def _ahead(repository: ProjectRepository, head: str, commit: str) -> int:
+    from bbops.source.git.command import run  # noqa: PLC0415
+
+    answer = run(repository.store.place, ("rev-list", "--count", f"{head}..{commit}"))
+    count = answer.output.decode(errors="replace").strip()
+    return int(count) if answer.status == 0 and count.isdecimal() else 0
+
+
+def _rules(project: Project) -> MergeRules:
+    from bbops.review.plan.review import read_rules  # noqa: PLC0415
+
+    rules = read_rules(project)
+    return MergeRules(rules.main, rules.approvals, rules.destructive, rules.most)
+
+
+OVERVIEW = RepositoryOperation("context_get", ContextGetParams, RepositoryOverview, do)
 
 TOOL = McpTool(
     "context_get", "Project overview",

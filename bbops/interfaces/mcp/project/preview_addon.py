@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
 
 import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
+from bbops.base.errors import BbopsError
 from bbops.interfaces.mcp.operation import RepositoryOperation
-from bbops.interfaces.mcp.project.preview_changes import NAME, PreviewChangesResult
+from bbops.interfaces.mcp.project.preview_changes import (
+    NAME,
+    PreviewChangesResult,
+    preview,
+    write_tree,
+)
 from bbops.interfaces.mcp.project_backend import ProjectBackend
-from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolParams
+from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolError, ToolParams
+
+if TYPE_CHECKING:
+    from bbops.edit.importing.addon import Imported
+    from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository
+
 
 MAX_DOCUMENT_CHARACTERS: Final = 1_000_000
 MAX_STEPS: Final = 30
@@ -54,11 +66,6 @@ class PreviewAddonResult(PreviewChangesResult, frozen=True, kw_only=True):
     notes: list[str] = []
 
 
-IMPORT = RepositoryOperation(
-    "preview_addon", PreviewAddonParams, PreviewAddonResult, leaves_objects=True
-)
-
-
 async def run(backend: ProjectBackend, params: PreviewAddonParams) -> PreviewAddonResult:
     """Preview the addon, and suggest the next call."""
     result = await backend.run_operation(IMPORT, params)
@@ -70,6 +77,52 @@ async def run(backend: ProjectBackend, params: PreviewAddonParams) -> PreviewAdd
         result, next=[NextCall("apply_changes", arguments, "commit exactly this to a draft")]
     )
 
+
+def do(repository: ProjectRepository, params: PreviewAddonParams) -> PreviewAddonResult:
+    """Return the preview; only the plan refers to the written tree.
+
+    Raises:
+        Refused: the document cannot be read, or does not contain an operation.
+    """
+    from bbops.edit.authoring.changing import Change  # noqa: PLC0415
+    from bbops.edit.authoring.folder import Folder  # noqa: PLC0415
+    from bbops.edit.importing.addon import import_addon  # noqa: PLC0415
+    from bbops.edit.importing.sources import read_openapi  # noqa: PLC0415
+    from bbops.interfaces.mcp.drafting.plans import ChangePlan  # noqa: PLC0415
+    from bbops.source.git.writing import NOTHING  # noqa: PLC0415
+
+    is_own = bool(params.draft) and params.draft != repository.live
+    head = repository.resolve(params.draft) if is_own else None
+    if is_own and head is None:
+        repository.require_free(repository.require_name(params.draft))
+    base = head or repository.head
+    change = Change(Folder(Path(), repository.tree(base)))
+    try:
+        source = read_openapi(params.document.encode(), "document", params.server)
+        imported = import_addon(change, params.name, source, params.steps)
+    except BbopsError as error:
+        raise ToolError(error.message, hint=error.hint) from None
+    if not change.files:
+        raise ToolError("nothing would change", hint="the draft already has this version")
+    plan = ChangePlan(base, write_tree(repository, base, change.files), head or NOTHING)
+    result = preview(repository, plan, params.draft if is_own else "", change.files)
+    fields = {name: getattr(result, name) for name in result.__struct_fields__}
+    return PreviewAddonResult(**fields, steps=_steps(imported), notes=imported.notes)
+
+
+def _steps(imported: Imported) -> list[ImportedStep]:
+    return [
+        ImportedStep(
+            f"{imported.addon}.{step.name}", step.operation, step.what,
+            [StepChange(change.effect, change.text) for change in step.changes],
+            list(step.functions),
+        ) for step in imported.steps
+    ]  # fmt: skip
+
+
+IMPORT = RepositoryOperation(
+    "preview_addon", PreviewAddonParams, PreviewAddonResult, do, leaves_objects=True
+)
 
 TOOL = McpTool(
     "preview_addon", "Preview an addon",

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 from msgspec import Meta
 from msgspec.structs import replace
 
 from bbops.interfaces.mcp.operation import RepositoryOperation
+from bbops.interfaces.mcp.project.recovery_history import SNAPSHOT, snapshots
 from bbops.interfaces.mcp.project_backend import ProjectBackend
-from bbops.interfaces.mcp.tool import WRITES, McpTool, NextCall, ToolParams, ToolResult
+from bbops.interfaces.mcp.tool import WRITES, McpTool, NextCall, ToolError, ToolParams, ToolResult
+
+if TYPE_CHECKING:
+    from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository
 
 
 class RecoverySnapshotParams(ToolParams, frozen=True):
@@ -26,21 +30,45 @@ class RecoverySnapshotResult(ToolResult, frozen=True, kw_only=True):
     commit: str
 
 
-SNAPSHOT = RepositoryOperation(
-    "recovery_snapshot",
-    RecoverySnapshotParams,
-    RecoverySnapshotResult,
-    writes=True,
-    activity="save snapshot",
-)
-
-
 async def run(backend: ProjectBackend, params: RecoverySnapshotParams) -> RecoverySnapshotResult:
     """Save the snapshot, and suggest a rollback to it."""
-    result = await backend.run_operation(SNAPSHOT, params)
+    result = await backend.run_operation(TAG, params)
     arguments = {"to": result.tag, "reason": "Describe the reason"}
     return replace(result, next=[NextCall("recovery_rollback", arguments, "roll back to it later")])
 
+
+def do(repository: ProjectRepository, params: RecoverySnapshotParams) -> RecoverySnapshotResult:
+    """Create the tag, unless it exists with the same commit.
+
+    Raises:
+        Refused: the name is used for another commit.
+    """
+    from bbops.interfaces.mcp.drafting.serialization import clean_message  # noqa: PLC0415
+    from bbops.source.git.writing import add_tag  # noqa: PLC0415
+
+    repository.require_here()
+    commit = repository.published or repository.head
+    tag = repository.path(f"{SNAPSHOT}{params.name}")
+    message = " ".join(clean_message(params.message).split()) or f"Snapshot {params.name}"
+    facts = f"\n\nAuthor: {repository.who.email}"
+    if not add_tag(repository.store.place, tag, commit, message + facts):
+        known = next((item.commit for item in snapshots(repository) if item.tag == tag), "")
+        if known != commit:
+            call = NextCall("recovery_history", {}, "see the used names")
+            raise ToolError(
+                f"snapshot '{params.name}' already exists for another commit", next=(call,)
+            )
+    return RecoverySnapshotResult(tag=tag, commit=commit)
+
+
+TAG = RepositoryOperation(
+    "recovery_snapshot",
+    RecoverySnapshotParams,
+    RecoverySnapshotResult,
+    do,
+    writes=True,
+    activity="save snapshot",
+)
 
 TOOL = McpTool(
     "recovery_snapshot", "Save a snapshot",

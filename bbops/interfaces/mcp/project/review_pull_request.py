@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from msgspec import Meta
@@ -11,6 +11,9 @@ from bbops.interfaces.mcp.models import MAX_RESULT, Cursor, Number, ToolDiagnost
 from bbops.interfaces.mcp.operation import RepositoryOperation
 from bbops.interfaces.mcp.project_backend import ProjectBackend, PullRequestDetail, ReviewComment
 from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolHints, ToolParams, ToolResult
+
+if TYPE_CHECKING:
+    from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository
 
 
 class ReviewPullRequestParams(ToolParams, frozen=True):
@@ -65,7 +68,6 @@ class DiffPart(msgspec.Struct, frozen=True):
     end: int = 0
 
 
-COMPARE = RepositoryOperation("review_pull_request", DiffParams, DiffPart)
 _MAX_COMMENTS = 50
 
 
@@ -107,6 +109,24 @@ def _next(detail: PullRequestDetail, end: int) -> list[NextCall]:
         calls.append(NextCall("publish_request", arguments, "only if the user asked to publish"))
     return calls
 
+
+def do(repository: ProjectRepository, params: DiffParams) -> DiffPart:
+    """Return the part of the diff from an offset on."""
+    from bbops.interfaces.mcp.drafting.serialization import cut  # noqa: PLC0415
+
+    base = params.base or _before(repository, params.head)
+    rest = repository.diff(base, params.head)[params.begin :]
+    text, is_cut = cut(rest, MAX_RESULT)
+    return DiffPart(text, params.begin + len(text) if is_cut else 0)
+
+
+def _before(repository: ProjectRepository, head: str) -> str:
+    """Return the fork point of a commit; for a commit of the live branch, its parent."""
+    fork = repository.fork(head)
+    return fork if fork != head else (repository.store.parents(head) or (head,))[0]
+
+
+COMPARE = RepositoryOperation("review_pull_request", DiffParams, DiffPart, do)
 
 TOOL = McpTool(
     "review_pull_request", "Read a pull request",

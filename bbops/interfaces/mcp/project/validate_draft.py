@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import msgspec
 from msgspec import Meta
 from msgspec.structs import replace
 
+from bbops.base.diagnostics import has_errors
 from bbops.interfaces.mcp.models import Draft, ToolDiagnostic
 from bbops.interfaces.mcp.operation import RepositoryOperation
 from bbops.interfaces.mcp.project_backend import ProjectBackend
 from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolParams, ToolResult
+
+if TYPE_CHECKING:
+    from bbops.interfaces.mcp.drafting.project_repository import ProjectRepository
 
 
 class ValidateDraftParams(ToolParams, frozen=True):
@@ -41,9 +45,6 @@ class ValidateDraftResult(ToolResult, frozen=True, kw_only=True):
     tests: DraftTests | None = None
 
 
-CHECK = RepositoryOperation("validate_draft", ValidateDraftParams, ValidateDraftResult)
-
-
 async def run(backend: ProjectBackend, params: ValidateDraftParams) -> ValidateDraftResult:
     """Check the draft, run its tests if possible, and suggest the next call."""
     result = await backend.run_operation(CHECK, params)
@@ -66,6 +67,33 @@ async def run(backend: ProjectBackend, params: ValidateDraftParams) -> ValidateD
     calls = [NextCall("apply_pull_request", arguments, "ask for review")] if params.draft else []
     return replace(result, next=calls)
 
+
+def do(repository: ProjectRepository, params: ValidateDraftParams) -> ValidateDraftResult:
+    """Return the diagnostics."""
+    from bbops.compiler.compile.release import build  # noqa: PLC0415
+    from bbops.interfaces.mcp.drafting.fixes import Fixes  # noqa: PLC0415
+    from bbops.interfaces.mcp.drafting.serialization import describe_diagnostics  # noqa: PLC0415
+    from bbops.language.loading.load import load  # noqa: PLC0415
+
+    commit = repository.find(params.draft)
+    tree = repository.tree(commit)
+    if params.level == "schema":
+        diagnostics = load(tree, repository.cache.checked.files).diagnostics
+    else:
+        diagnostics = build(
+            tree,
+            repository.cache,
+            database=repository.engine,
+            off=repository.off,
+            base=repository.accepted,
+        ).diagnostics
+    described, more = describe_diagnostics(diagnostics, Fixes(tree).find)
+    return ValidateDraftResult(
+        commit=commit, ok=not has_errors(diagnostics), diagnostics=described, more=more
+    )  # fmt: skip
+
+
+CHECK = RepositoryOperation("validate_draft", ValidateDraftParams, ValidateDraftResult, do)
 
 TOOL = McpTool(
     "validate_draft", "Validate a draft",
