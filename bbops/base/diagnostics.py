@@ -1,4 +1,4 @@
-"""What is wrong, where, and how to mend it.
+"""Diagnostics: a mistake, its place and its fix, also as JSON.
 
 Lines and columns count from 1; columns are Unicode code points, as editors show them.
 """
@@ -147,6 +147,9 @@ def article(noun: str) -> str:
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
     """Return whether at least one of them is an error; warnings publish."""
     return any(d.severity == "error" for d in diagnostics)
+
+
+# ---- A diagnostic as every JSON of ours spells it: between processes, from servers, in files
 
 
 class JsonDiagnostic(msgspec.Struct, frozen=True):

@@ -1,10 +1,14 @@
-"""TODO."""
+"""The doors of a run to files, to the printer and to streamed answers."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
+
+# ---- The doors `files` and `storage`: files of one run, and those that a project keeps
+# A path is its parts; whoever calls has looked at them, see `bbops.runtime.vendors._paths`. The
+# server's doors are in `bbops_server.process.storage`, a test's in `bbops.compiler.testing`.
 
 Parts = Sequence[str]
 
@@ -134,6 +138,10 @@ class Storage(Protocol):
         ...
 
 
+# ---- The door `printer`: pages become PDF files
+# The server's door is in `bbops_server.process.printing`. A test has none: mocks answer.
+
+
 @dataclass(frozen=True, slots=True)
 class Page:
     """What is printed, and how. Lengths are millimetres.
@@ -197,6 +205,9 @@ class Printer(Protocol):
                 wait, or it has ended.
         """
         ...
+
+
+# ---- The doors through which answers come piece by piece
 
 
 class OpenResponse(Protocol):

@@ -1,4 +1,4 @@
-"""Counts and durations of requests as JSON, in the same form for pages, commands and programs.
+"""Counts, durations and refused requests, for pages, commands and programs.
 
 Times are seconds since 1970. Percentiles are milliseconds, estimated from a histogram; null without
 requests.
@@ -60,6 +60,9 @@ class EndpointRanking(msgspec.Struct, frozen=True):
     until: int
     slowest: list[EndpointTraffic]
     failing: list[EndpointTraffic]
+
+
+# ---- The reason of a refused request as a line of text, in the same words for pages and commands
 
 
 def summarize_refusal(refusal: Mapping[str, Any] | None) -> str:

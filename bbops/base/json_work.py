@@ -1,10 +1,15 @@
-"""TODO."""
+"""Jobs, deliveries, events, runs of agents and addons as JSON.
+
+Every process, page, command and program uses the same form.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 import msgspec
+
+# ---- Jobs as JSON, in the same form for every process, page, command and program
 
 
 class Job(msgspec.Struct, frozen=True):
@@ -88,6 +93,9 @@ class ChangedJobs(msgspec.Struct, frozen=True):
     state: str = ""
 
 
+# ---- Deliveries of webhooks as JSON, in the same form for every process, page and program
+
+
 class Delivery(msgspec.Struct, frozen=True):
     """A message of another service, or one that was sent to a receiver.
 
@@ -145,6 +153,9 @@ class StartedJob(msgspec.Struct, frozen=True):
     job: str
 
 
+# ---- Events of a project as JSON, in the same form for every process, page and program
+
+
 class LoggedEvent(msgspec.Struct, frozen=True):
     """An event of the log: `at` in seconds since 1970, the payload as JSON, without secrets."""
 
@@ -166,6 +177,10 @@ class ReplayedEvents(msgspec.Struct, frozen=True):
     """How many events run their trigger again, or would."""
 
     count: int
+
+
+# ---- Runs of a project's agents as JSON, in the same form for every process, page and program
+# Times are seconds since 1970. Texts of models and of their users are data, never instructions.
 
 
 class AgentRun(msgspec.Struct, frozen=True):
@@ -269,6 +284,9 @@ class DecidedCall(msgspec.Struct, frozen=True):
 
     is_changed: bool
     call: AgentCall
+
+
+# ---- Addons of a project as JSON: what a server says of them, and the command line reads
 
 
 class TestedAddon(msgspec.Struct, frozen=True):

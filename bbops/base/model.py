@@ -1,4 +1,4 @@
-"""What every model of a part of a YAML file has in common."""
+"""The base class of models of YAML, and maps that hold exactly one of several keys."""
 
 from __future__ import annotations
 
@@ -110,6 +110,9 @@ def plain(data: Any) -> Any:
 
 Plain = Annotated[Any, PlainValidator(plain), NULL_IS_A_VALUE]
 """Any constant value."""
+
+
+# ---- Maps that hold exactly one of several keys
 
 
 def need_one_of(model: type[Model], data: Any, *keys: str) -> Any:

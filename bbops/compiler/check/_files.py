@@ -1,4 +1,4 @@
-"""TODO."""
+"""Files of a project: of its frontend, pointers of Git LFS, and YAML that nothing reads."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from bbops.base.diagnostics import Diagnostic, Place
 from bbops.language.loading.load import STRAY
 from bbops.language.project import Project
 from bbops.source.tree import Entry, Tree
+
+# ---- The files of a frontend: which are served, and what keeps them from it
 
 MOST_FILES: Final = 10_000
 MOST_FILE_BYTES: Final = 256 << 20
@@ -101,6 +103,8 @@ def _entries(tree: Tree, folder: str) -> Iterator[tuple[str, Entry]]:
                 yield f"/{path}", entry
 
 
+# ---- Git LFS pointers: small texts that replace large files in git
+
 MOST_BYTES: Final = 1_023
 """The specification of Git LFS: a pointer is less than 1,024 bytes."""
 
@@ -137,6 +141,10 @@ def check_pointers(tree: Tree, entries: Iterable[Entry]) -> Iterator[Diagnostic]
             "the file is a Git LFS pointer, which would be published instead of its content",
             LFS_HINT.replace("PATH", entry.path),
         )  # fmt: skip
+
+
+# ---- YAML that nothing reads: an error where a change adds it, a warning where it was there
+# before
 
 
 def keep_known_folders(

@@ -1,4 +1,4 @@
-"""What a project holds that this version checks, but does not run.
+"""Parts of a project that this version, or the server's workspace, does not run.
 
 It is an error where a change adds it, so that nobody waits for what never happens. What was there
 before is a warning: a new version of the server must not keep a project from publishing.
@@ -142,6 +142,9 @@ def needs_base(found: Iterable[Diagnostic]) -> bool:
     return any(one.code == CODE or is_stray(one) for one in found)
 
 
+# ---- Whether a project uses what the workspace of its server has switched off
+# No rule of the language: a project says nothing of where it is served, so only a server asks.
+
 _SWITCH = "an owner can switch it on with 'bbops workspace set features.{feature}=on'"
 
 
@@ -162,6 +165,11 @@ def check_features(project: Project, off: Collection[str]) -> Iterator[Diagnosti
                 f"the feature '{feature}' is off in this server's workspace",
                 _SWITCH.format(feature=feature),
             )  # fmt: skip
+
+
+# ---- Which parts of the language this version checks, but does not run: for pages, lists and
+# agents
+# It is asked of the parts themselves, so that it is never out of date.
 
 
 @dataclass(frozen=True, slots=True)

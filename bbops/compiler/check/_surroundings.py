@@ -1,4 +1,4 @@
-"""What a function may read, by what runs it: the names that every way to it gives."""
+"""The names and types that a function can read, by every way on which it runs."""
 
 from __future__ import annotations
 
@@ -233,6 +233,9 @@ def _params(project: ResolvedProject, name: str, shape: Shape | None) -> Type:
     return map_of({**found, **shape_types(shape or {})}, "params")
 
 
+# ---- A project, with what its declarations mean to each function
+
+
 @dataclass(frozen=True)
 class ResolvedProject(Project):
     """A project whose declarations are resolved, each when it is asked for first: O(resources)."""
@@ -314,6 +317,9 @@ class ResolvedProject(Project):
         return {"auth": auth_type(self), "apiKey": api_key_type()}
 
 
+# ---- The types of `env`, `vars.auth` and `vars.apiKey`, which all functions of a project share
+
+
 def env_type(project: Project) -> Type:
     """Return the type of `env`."""
     fields: dict[str, Type] = {}
@@ -340,6 +346,8 @@ def api_key_type() -> Type:
     """Return the type of `vars.apiKey`, wherever there is one."""
     return map_of({"id": TEXT, "name": TEXT, "claims": ANY}, "vars.apiKey")
 
+
+# ---- What is known when a function begins: the variables that middleware has set before it
 
 LeftBy = Callable[[str], FlowFacts | None]
 """Gives what a middleware leaves behind; None while it is itself under check."""
@@ -403,6 +411,9 @@ def _common(ends: list[tuple[str, FlowFacts]]) -> FlowFacts:
             why, end = lacking
             found.unset[name] = end.unset.get(name, why)
     return found
+
+
+# ---- What the project says of events: payloads of triggers' functions, of realtime, of webhooks
 
 
 def find_topics(project: Project) -> Mapping[str, Topic]:

@@ -1,4 +1,4 @@
-"""Compile a tree into the artifact of a Release.
+"""A tree, or a folder, compiled into the artifact of a release.
 
 Artifacts are marshalled and named by their content. They are trusted: written and read by one
 user on one machine, and never come from git.
@@ -340,6 +340,9 @@ def _sign_ins(project: Project) -> list[str]:
     return sorted({name for name in named if name is not None})
 
 
+# ---- Compile the files of a folder as they are, beside what its repository holds
+
+
 def build_here(folder: Path, *, database: Engine) -> Built:
     """Compile a folder; arguments as those of `bbops.compiler.compile.release.build`."""
     tree, cache = FolderTree(folder), Cache()
@@ -347,6 +350,9 @@ def build_here(folder: Path, *, database: Engine) -> Built:
     if not needs_base(built.diagnostics):
         return built
     return build(tree, cache, database=database, base=find_base(folder))
+
+
+# ---- Compile `errors` of project.yaml: what the server's own answers say in a project
 
 
 def compile_wording(project: Project) -> dict[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Compile webhooks that are sent: who is told, how their table is read, and the events' shapes."""
+"""Sent webhooks, compiled, and the env variables that sign webhooks."""
 
 from __future__ import annotations
 
@@ -54,6 +54,9 @@ def _fixed(one: FixedReceiver) -> Part:
         "id": one.id, "url": "" if url_env else one.url, "url_env": url_env,
         "secret_env": env_name(one.secret),
     }  # fmt: skip
+
+
+# ---- Find the env variables whose values sign webhooks, or verify them
 
 
 class SigningSecret(NamedTuple):

@@ -1,4 +1,4 @@
-"""Compile what runs outside of requests: tasks, triggers, and the functions that their jobs run."""
+"""Tasks, triggers and the functions of their jobs, compiled."""
 
 from __future__ import annotations
 
@@ -347,6 +347,9 @@ def _digests(durable: dict[str, bytes]) -> Callable[[str], str]:
         return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
     return digest
+
+
+# ---- Compile when tasks run
 
 
 def compile_schedule(work: str, task: Task) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Run what a test of an agent is about: a turn of a chat, or what an event starts."""
+"""Tests of agents: a turn of a chat or an event, and the scripted answers of models."""
 
 from __future__ import annotations
 
@@ -84,6 +84,9 @@ def _event_of(agent: Resource[Agent], start: str, given: Mapping[str, Any]) -> t
         event = name or runs_on.realtime.event or ""
         return message_event(runs_on.realtime.topic, event), payload
     return name or (runs_on.event.event[0] if runs_on.event else ""), payload
+
+
+# ---- Answers of models as cases of tests write them, in the shapes of their addons
 
 
 def scripted_answer(

@@ -1,4 +1,4 @@
-"""Env values for tests: what is declared, else made up."""
+"""Env values for tests, and tests of the connections of addons."""
 
 from __future__ import annotations
 
@@ -42,6 +42,9 @@ def make_environment(project: Project) -> Iterator[tuple[str, str | None]]:
             yield name, variable.default
         else:
             yield name, f"test-value-of-{name}-".ljust(64, "x")
+
+
+# ---- Test the connection of an addon of a project, with values that somebody gives
 
 
 async def try_addon(

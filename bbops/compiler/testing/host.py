@@ -1,4 +1,4 @@
-"""A Host for tests: a clock that stands, chance that repeats, a log that is kept."""
+"""The host of tests: fixed time, repeatable chance, a kept log, files in memory."""
 
 from __future__ import annotations
 
@@ -246,6 +246,9 @@ def fake_host(
         events=events, waits=JumpingWaits(clock), realtime=events,
         http=http or FakeHttp(), files=files, storage=KeptStorage(),
     )  # fmt: skip
+
+
+# ---- The door `storage` of a test: files that are kept in memory
 
 
 class KeptFile:

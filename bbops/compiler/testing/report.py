@@ -1,4 +1,4 @@
-"""Write what tests gave: as text for people, as JSON, as JUnit XML."""
+"""The results of tests, as text, JSON and JUnit XML."""
 
 from __future__ import annotations
 
@@ -125,6 +125,9 @@ def as_diagnostics(outcome: Outcome) -> list[Diagnostic]:
 def write_junit(path: Path, outcomes: Sequence[Outcome]) -> None:
     """Write JUnit XML to a file."""
     path.write_bytes(as_junit(outcomes))
+
+
+# ---- What running the cases of tests gave
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Put the rows of a test into its database, in any order of their tables."""
+"""The rows of a test, written to its database in any order of their tables."""
 
 from __future__ import annotations
 
@@ -45,6 +45,9 @@ def put_rows(path: Path, tables: Mapping[str, Table], rows: Mapping[str, Rows], 
             message = f"a row of '{table}' refers to a row of '{parent}' that is not there"
             raise WrongRow(message, table, _number(live, table, at, len(rows.get(table, ()))))
         live.execute("COMMIT")
+
+
+# ---- Put the rows of a test into its schema on PostgreSQL, in any order of their tables
 
 
 def _insert(

@@ -1,4 +1,4 @@
-"""Compute what stands in a test's file: values with `${ }`, and the expressions of `check`."""
+"""The values of a test's file, and their differences from the results."""
 
 from __future__ import annotations
 
@@ -86,6 +86,8 @@ def _side_by_side(old: Any, new: Any) -> Iterator[tuple[object, object]]:
         for one in fields(old):
             yield from _side_by_side(getattr(old, one.name), getattr(new, one.name))
 
+
+# ---- Say in what a value differs from what a test expects of it
 
 _LONGEST = 200
 _DECIMAL: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")

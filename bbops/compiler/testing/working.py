@@ -1,4 +1,4 @@
-"""Do the work of one case: its jobs, one after the other, by a clock that jumps."""
+"""The jobs of a case: run one after the other, by a clock that jumps."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ from bbops.runtime.work.statements import WorkDialect, emit, enqueue
 from bbops.runtime.work.values import NewJob, ProjectEvent, is_reserved
 from bbops.runtime.work.webhooks import webhook_event
 from bbops.runtime.work.worker import Attempt, WorkPlan, run_attempt
+
+# ---- Events that a case lets happen while its jobs wait
 
 GIVEN: Final = "given by the case"
 """The key of events that no function has emitted."""
@@ -246,6 +248,9 @@ async def read_tables(database: CutDatabase, tables: Mapping[str, Any]) -> dict[
         )
         for name in sorted(tables)
     }
+
+
+# ---- Run what a test is about as a job: a trigger by an event, a task by itself
 
 
 def event_of(trigger: Resource[Trigger], given: Mapping[str, Any]) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-"""Copy a database while other programs write it, and check the copy."""
+"""Copies of a database in use: checked backups, and copies before a loss."""
 
 from __future__ import annotations
 
@@ -181,6 +181,9 @@ def _contents(connection: sqlite3.Connection, size_bytes: int) -> Contents:
         if not name.startswith("_bbops_")
     }
     return Contents(size_bytes, tables, spec_hash)
+
+
+# ---- Keep a copy of a database file before something in it is lost
 
 
 def keep_copy(live: sqlite3.Connection, path: Path, name: str) -> Path:

@@ -1,4 +1,4 @@
-"""Copy rows of a live database to a draft's database, without their private values.
+"""Rows for a draft's database: copies of live rows without private values, and seed rows.
 
 The code of a draft is not reviewed, so a private column gets a meaningless value of its type, and
 so does every listed column. Rows that a row refers to are copied along.
@@ -193,6 +193,9 @@ def _mask(name: str, of: str, table: Table, row: Row) -> Stored:
     if column.unique and column.type in {"integer", "bigint"}:
         return int(mark[:7], 16)
     return column.minimum if column.minimum is not None else _BLANK[column.type]
+
+
+# ---- Insert a table's missing seed rows into a database
 
 
 def seed(live: LiveTables, tables: Mapping[str, Table], now: str) -> dict[str, int]:

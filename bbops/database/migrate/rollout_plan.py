@@ -1,4 +1,4 @@
-"""Plan the effects of a publication on the tables, phase by phase; changes nothing."""
+"""The effects of a publication on the tables, phase by phase, also as JSON."""
 
 from __future__ import annotations
 
@@ -136,6 +136,8 @@ def _refuse_other_types(live: Tables, wanted: Tables, hidden: Collection[Name]) 
                     hint="'bbops db narrow' deletes what is hidden for good",
                 )
 
+
+# ---- Write a migration as JSON values, which `bbops plan` reads
 
 NO_TABLES: Final[Mapping[str, str]] = MappingProxyType({})
 _WHEN = {

@@ -1,4 +1,4 @@
-"""Open connections to a PostgreSQL server with the settings of bbops."""
+"""Connections to PostgreSQL: their settings, their codecs, and their end."""
 
 from __future__ import annotations
 
@@ -75,6 +75,10 @@ def _check_server(connection: Connection, place: PostgresPlace) -> None:
         )
 
 
+# ---- How values travel on a connection of ours, where asyncpg's own way is not SQLite's
+# uuid and time are texts as SQLite stores them. asyncpg takes the first and the last day that
+# Python knows for -infinity and infinity, which have no text; ours stay days.
+
 _FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _FIRST_DAY: Final = _FIRST.toordinal()
 _TICK: Final = timedelta(microseconds=1)
@@ -121,6 +125,10 @@ def _ticks(value: datetime) -> tuple[int]:
 def _moment(value: tuple[Any]) -> datetime:
     return _FIRST + timedelta(microseconds=value[0])
 
+
+# ---- Let PostgreSQL end a statement soon after its client process is gone
+# By default a backend checks its connection only between statements: a long statement without a
+# client continues, and keeps its locks.
 
 CHECK_SECONDS: Final = 1
 """The interval at which a busy backend checks its client."""

@@ -1,4 +1,4 @@
-"""PostgreSQL's DDL for tables, and its texts for stored values.
+"""PostgreSQL's DDL for a project's tables and for those of bbops.
 
 A stored value has the form of SQLite, `bbops.database.schema.conversions.Stored`: the one form
 that plans, conversions and seed rows use, whatever the database.
@@ -184,6 +184,8 @@ def listed(columns: tuple[str, ...]) -> str:
     """Return quoted names with commas between them."""
     return ", ".join(f'"{column}"' for column in columns)
 
+
+# ---- bbops' own tables beside a project's tables; their names begin with `_bbops_`
 
 _TABLES: Final = (
     """

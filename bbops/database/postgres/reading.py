@@ -1,4 +1,4 @@
-"""Read what the tables of a PostgreSQL schema are made of, from its catalogue."""
+"""The catalog of a PostgreSQL schema, and statements that it only compiles."""
 
 from __future__ import annotations
 
@@ -117,6 +117,8 @@ def _column(
     )
 
 
+# ---- The parts of a PostgreSQL schema that its shape leaves out
+
 _UNIQUES: Final = (
     f"SELECT t.relname, {NAMES.format(keys='c.conkey', table='c.conrelid')}"
 ) + OWNED.format(
@@ -176,6 +178,9 @@ def _remarks(live: psycopg.Connection[Any]) -> Iterator[str]:
         yield f"reference '{name}' of table '{table}' over several columns is left out"
     for table, name in live.execute(_GENERATED.encode()):
         yield f"column '{table}.{name}' is computed: it is left out"
+
+
+# ---- Have a server compile statements: their mistakes with positions, and their columns
 
 
 class CompileResult(NamedTuple):

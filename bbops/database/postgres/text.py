@@ -1,4 +1,4 @@
-"""Turn compiled SQL into a server's form: `$1` for `?`, and its rules for case."""
+"""Compiled SQL for PostgreSQL: `$1` for `?`, rules for case, types of parameters."""
 
 from __future__ import annotations
 
@@ -87,6 +87,9 @@ def _gives_rows(verb: str, words: list[str]) -> bool | None:
     if verb == "with":
         return None
     return verb in _READS or "returning" in words
+
+
+# ---- Convert parameters of an author's own statement to the types that the server reports
 
 
 def fit(values: Sequence[object], types: Iterable[asyncpg.Type]) -> list[object]:

@@ -1,4 +1,4 @@
-"""Transactions of several statements, serializable, on a connection of their own."""
+"""Statements and serializable transactions on a held connection."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from bbops.database.sqlite import limits
 from bbops.database.sqlite.results import Maps, Rows, Taken, bounded_rows
 from bbops.database.sqlite.writer import Statements
 from bbops.runtime.values.failures import Conflict, Failure, FlowError
+
+# ---- Run a statement on a connection that the caller holds
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""The engine's dialect on PostgreSQL, for several processes on several servers."""
+"""The engine on PostgreSQL, and the lock that shows that a worker is alive."""
 
 from __future__ import annotations
 
@@ -87,6 +87,9 @@ class PostgresWork:
     )
     set_cause = NAMES_CAUSE
     clear_cause = ""
+
+
+# ---- Show other servers that a worker is alive: as long as its connection holds a lock
 
 
 @asynccontextmanager

@@ -1,4 +1,4 @@
-"""Convert stored values of one column type to another, and find losses.
+"""Stored values: from YAML, between column types, and as SQL literals.
 
 One rule judges all pairs of types: a value that converts back unchanged has lost nothing.
 """
@@ -16,6 +16,8 @@ import msgspec
 
 from bbops.runtime.data.rows import ENCODERS, stored_datetime
 from bbops.runtime.values.failures import FlowError
+
+# ---- Turn a value of a YAML file into its column's stored form, and into an SQL literal
 
 Stored = str | int | float | bytes | None
 

@@ -1,10 +1,12 @@
-"""bbops' own tables beside a project's tables; their names begin with `_bbops_`."""
+"""The tables of bbops beside a project's tables, `_bbops_…`: accounts, work, agents."""
 
 from __future__ import annotations
 
 import sqlite3
 from dataclasses import dataclass
 from typing import Final
+
+# ---- The tables of agents: runs, their steps, calls that wait for approval, and chats
 
 AGENT_TABLES: Final = """
 CREATE TABLE IF NOT EXISTS _bbops_chats (id {text} PRIMARY KEY, agent {text} NOT NULL,
@@ -31,6 +33,10 @@ CREATE INDEX IF NOT EXISTS _bbops_approvals_waiting ON _bbops_approvals (asked_a
   WHERE state = 'waiting'
 """
 
+
+# ---- The tables of work outside of requests, for both databases
+# Frequent queries of the engine have small indexes of their own: a claim costs the same beside a
+# million sleeping jobs.
 
 _TABLES: Final = """
 CREATE TABLE IF NOT EXISTS _bbops_outbox (id {id}, name {text} NOT NULL, key {text} NOT NULL,

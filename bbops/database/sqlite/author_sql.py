@@ -1,4 +1,4 @@
-"""The names and functions that an author's own SQL may use on SQLite, which asks for each."""
+"""An author's own SQL on SQLite: the allowed names, and a trial without a database."""
 
 from __future__ import annotations
 
@@ -102,6 +102,9 @@ def complaint(connection: sqlite3.Connection, guard: AuthorGuard, sql: str) -> s
     guard.refused = ""
     words = compile_error(connection, sql)
     return guard.refused or (words and f"SQLite says: {words[:1].lower()}{words[1:]}")
+
+
+# ---- Try an author's own SQL on the declared tables, without a database
 
 
 class TrialDatabase:

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Functions of our SQLite connections: datetimes, exact decimals, texts."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from bbops.database.sqlite.limits import LONGEST_VALUE_BYTES
 from bbops.runtime.data.rows import stored_datetime
 from bbops.runtime.values import times
 from bbops.runtime.values.filters.numbers import divide
+
+# ---- Functions on stored datetimes and dates for SQLite, the same as in the language
 
 _DATE_SIZE = 10
 
@@ -78,6 +80,8 @@ def _between(left: str, right: str) -> float:
     """`bbops_between`: the seconds between two datetimes."""
     return (datetime.fromisoformat(left) - datetime.fromisoformat(right)).total_seconds()
 
+
+# ---- Decimals on SQLite, stored as text: exact arithmetic, sums and averages
 
 EXACT: Final = Context(prec=4_000)
 """For decimals of at most 1,000 digits on either side of the point."""
@@ -167,6 +171,9 @@ def _sort_key(text: str) -> tuple[bool, Decimal, str]:
         return True, Decimal(0), text
     return (False, number, "") if number.is_finite() else (True, Decimal(0), text)
 
+
+# ---- Text functions for SQLite that cost the sum of two lengths instead of the product
+# Each returns the same as SQLite's own function, for any values.
 
 _MOST_TRIMMED: Final = 100
 _MOST_PATCHED: Final = 100_000

@@ -1,4 +1,4 @@
-"""The limits of one statement: figures, reasons, and the clock that ends it.
+"""Limits of statements and databases: figures, reasons, clocks, and slow statements.
 
 docs/decisions/0026 has the measurements behind them.
 """
@@ -92,6 +92,8 @@ class Deadline:
         return now > self.until
 
 
+# ---- Remember statements that were too slow for the event loop, and begin them in a thread
+
 _RUNS: Final = 8
 """The number of runs in a thread before the loop is tried again: rows and parameters change."""
 
@@ -117,6 +119,8 @@ class Overruns(dict[tuple[str, ...], int]):
             self[texts] = left - 1
         return left > 0
 
+
+# ---- How large the databases of this process may grow: unbounded, unless it says otherwise
 
 _most: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Run reads in threads, each on a connection of its own, and end slow ones."""
+"""Reads in threads, each on its own connection, and the end of slow statements."""
 
 from __future__ import annotations
 
@@ -81,6 +81,10 @@ def reading_failure(error: Exception, connection: sqlite3.Connection, sql: str) 
         return FlowError("the statement writes, expected one that reads")
     return failure_of(error, connection, sql)
 
+
+# ---- End slow statements in a thread from the event loop, so that the thread checks no clock
+# A progress handler is Python: each call takes the interpreter's lock, for which a thread waits up
+# to a switch interval while the loop computes. docs/decisions/0100 has the figures.
 
 _AGAIN_SECONDS: Final = 0.05
 """An interrupt between two statements of a block ends neither, so it is repeated."""

@@ -1,4 +1,4 @@
-"""The live tables of a SQLite file, for migrations."""
+"""The live tables of a SQLite file, and its parts beside them, for migrations."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ from bbops.runtime.values.failures import Failure
 OPERATIONS_PER_LOOK: Final = 1_000
 """How often a limited statement checks the clock: a rule may take long for each row."""
 _NOW: Final = "SELECT strftime('%Y-%m-%dT%H:%M:%f', 'now') || '000Z'"
+# ---- The parts of a SQLite file that its shape leaves out
+
 # Virtual tables and their own tables are ignored: no project declares them.
 _TABLES: Final = (
     "SELECT m.name, m.sql FROM sqlite_master AS m"

@@ -1,4 +1,4 @@
-"""Run writes in transactions: alone, or many in one commit by a thread that waits for the gate."""
+"""Writes in transactions: alone, many in one commit, or one for a turn of the loop."""
 
 from __future__ import annotations
 
@@ -296,6 +296,8 @@ def savepoint(connection: sqlite3.Connection) -> Iterator[None]:
         raise
     connection.execute("RELEASE job")
 
+
+# ---- Let the writes of one turn of the event loop share a transaction, and its commit
 
 MOST: Final = 256
 """Writes that share one commit."""

@@ -1,4 +1,4 @@
-"""Plan a change of a project's files; refuse one that would break it before it is written."""
+"""Planned changes of a project's files, and single keys that get a value."""
 
 from __future__ import annotations
 
@@ -150,6 +150,9 @@ def _as_moved(diagnostic: Diagnostic, moved: Mapping[str, str]) -> Diagnostic:
 def _key(diagnostic: Diagnostic) -> tuple[str, str, str]:
     """What stays of a finding when its lines move."""
     return diagnostic.place.file, diagnostic.code, diagnostic.message
+
+
+# ---- Give single keys of a resource a value, as text of YAML
 
 
 def set_key(change: Change, name: Name, key: str, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Format the files of a project, each in the order its kind of resource has."""
+"""The format of project files: order of keys, text of data, whole files."""
 
 from __future__ import annotations
 
@@ -76,6 +76,8 @@ def order_in(path: str, root: object = None) -> Order:
     name = path.removeprefix(f"{top}/").removesuffix(".yaml")
     return order_of(model_of(top, name, root))
 
+
+# ---- The order of keys that a reader expects: as the models declare them
 
 _FIRST: dict[type[BaseModel], tuple[str, ...]] = {
     Column: (
@@ -183,6 +185,8 @@ class _Keys:
         del keys
         return order_of(self._fields.get(str(key)))
 
+
+# ---- Data as the text of a file in our style, and the digest by which an edited one is known
 
 _PLAIN: Final = re.compile(r"[A-Za-z_/][A-Za-z0-9_/ .@-]*[A-Za-z0-9_/?]|[A-Za-z_/]").fullmatch
 _WORDS: Final = frozenset({"true", "false", "null", "yes", "no", "on", "off", "y", "n", "~", ""})

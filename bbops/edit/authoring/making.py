@@ -1,4 +1,4 @@
-"""Make a new resource of any kind: small, and right in the project it goes to."""
+"""New resources of any kind, and the file of a table's routes."""
 
 from __future__ import annotations
 
@@ -239,6 +239,8 @@ def _words(name: Name) -> str:
 def _sentence(name: Name) -> str:
     return f"{_words(name)}."
 
+
+# ---- Make the file of a table's routes, with every list written out to choose from
 
 _CHOSEN: Final = frozenset({"boolean", "integer", "bigint", "datetime", "date", "uuid"})
 """Types that requests usually filter by; of texts those with an `enum`."""

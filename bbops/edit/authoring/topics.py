@@ -1,4 +1,4 @@
-"""Read docs/language: what each filter, function, step, kind, addon and key is, by its name."""
+"""The pages of docs/language and docs/errors, by topic and by code."""
 
 from __future__ import annotations
 
@@ -93,6 +93,8 @@ def _keys(kind: str, path: str, text: str) -> Iterator[Topic]:
         said = filter(None, [words.rstrip(" °"), f"Takes {takes}.", needed or default])
         yield Topic("key", f"{kind}.{key}", " ".join(said), path)
 
+
+# ---- Read docs/errors: the codes of diagnostics, with examples, of publications and responses
 
 _SECTION = re.compile(r"# (.+)")
 _CODE = re.compile(r"^## ([A-Za-z-]+)$", re.MULTILINE)

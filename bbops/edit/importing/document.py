@@ -1,4 +1,4 @@
-"""An OpenAPI document as data: only what is asked for is read of it, and nothing of it is run."""
+"""An OpenAPI document as data: its parts, its address and its authentication."""
 
 from __future__ import annotations
 
@@ -178,6 +178,8 @@ def one_line(text: str, most: int) -> str:
     words = " ".join(text[: 4 * most].split())
     return "".join(char for char in words if char.isprintable())[:most].strip()
 
+
+# ---- What an OpenAPI document says of an API as a whole: where it is, how it is told who asks
 
 _VARIABLE: Final = re.compile(r"\{([^{}]*)\}")
 _ADDRESS: Final = re.compile(r"https?://[A-Za-z0-9.\-\[\]:]+(/[^?#\s$]*)?").fullmatch

@@ -1,4 +1,4 @@
-"""The addons of a project: whether they are on, what they lack, who uses their steps."""
+"""The addons of a project: their state, and how they are enabled and disabled."""
 
 from __future__ import annotations
 
@@ -112,6 +112,8 @@ def find_users(change: Change) -> dict[str, list[tuple[str, int]]]:
             found.setdefault(addon, []).append((one, reference.mark.line))
     return found
 
+
+# ---- Enable and disable addons without a change of their configuration
 
 _SECRET: Final = re.compile(r"\$\{ *env\.([A-Z0-9_]+) *\}")
 

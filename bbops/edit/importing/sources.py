@@ -1,4 +1,4 @@
-"""Sources of addons: a document of OpenAPI, the tools of an MCP server."""
+"""Sources of addons: OpenAPI documents, files, and the tools of an MCP server."""
 
 from __future__ import annotations
 
@@ -113,6 +113,9 @@ def _parameters(schema: Any, name: str) -> dict[str, Any]:
     fields = bounded({"type": "object", "fields": found}) if found else {}
     shape: dict[str, Any] = fields["fields"] if isinstance(fields, dict) and fields else {}
     return shape
+
+
+# ---- Read a document from the disk, as far as documents may be large
 
 
 def read_document_file(path: Path) -> bytes:

@@ -136,6 +136,9 @@ def describe_rest(diagnostics: Sequence[Diagnostic]) -> str:
     return f"{' and '.join(rest)} without an annotation; '--sarif FILE' writes all"
 
 
+# ---- Diagnostics in the Code Quality format of GitLab
+# Source: docs.gitlab.com, "Code Quality", section "Code Quality report format".
+
 _SEVERITIES: Final = {"error": "major", "warning": "minor"}
 
 

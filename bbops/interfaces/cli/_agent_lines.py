@@ -147,6 +147,8 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
+# ---- A talk with an agent on a terminal: print what it says, and ask about its calls
+
 _LOOK_SECONDS: Final = 0.3
 _UNDER_WAY: Final = frozenset({"queued", "running"})
 

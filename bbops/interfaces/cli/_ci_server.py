@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from bbops.interfaces.ci.session import JobSession
 
 
+# ---- The run of a CI job, the folder of its project, and results as JSON, for `bbops ci`
+
 results_option = click.option(
     "--results", metavar="DIR", type=click.Path(path_type=Path),
     help="The folder for the results; by default .bbops/ci, or RUNNER_TEMP on GitHub.",

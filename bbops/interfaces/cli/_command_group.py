@@ -67,6 +67,9 @@ class CommandGroup(click.Group):
             formatter.write_dl(rows)
 
 
+# ---- Add examples to the end of a command's help
+# A test parses each example, and runs those that need no server.
+
 C = TypeVar("C", bound=click.Command)
 
 _HEADING: Final = "\b\nExamples:\n"

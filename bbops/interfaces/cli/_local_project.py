@@ -86,6 +86,8 @@ def find_local_project(
     raise GitError(f"'{folder}' is in no git repository, so {cannot}", hint=hint)
 
 
+# ---- Commands that compare: they exit with 0 without changes, 2 with changes, 1 after a failure
+
 CHANGED_EXIT_CODE = 2
 
 NO_RECORDINGS = (

@@ -160,6 +160,8 @@ def _version_option() -> click.Option:
     )  # fmt: skip
 
 
+# ---- Find the commands and their summaries without importing their modules
+
 ENTRY_POINTS = "bbops.commands"
 
 

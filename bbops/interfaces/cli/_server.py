@@ -23,9 +23,15 @@ if TYPE_CHECKING:
     from bbops.source.git.store import Store
 
 
+# ---- Tokens of the servers at which this user is signed in, and the key of a local server
+# They are stored in the user's own settings folder, readable only by the user, never in a project.
+
 LOCAL_STATES = ("state", "dev")
 """The state folders of `bbops serve` and `bbops dev`, inside `.bbops`."""
 
+
+# ---- The check that the server at the usual local address serves the project of the current
+# folder
 
 _MARKS: Final = ("project.yaml", "server.yaml", *(f".bbops/{name}" for name in LOCAL_STATES))
 """The files and folders that make a folder one of a project or of a server."""

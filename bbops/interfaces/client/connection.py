@@ -15,6 +15,8 @@ from bbops.base.diagnostics import suggest
 from bbops.base.errors import ServerAway, ServerError, TokenRejected
 from bbops.interfaces.answers import ApiResponse, ProjectLine, error_text
 
+# ---- A client for the API of a project
+
 TIMEOUT_SECONDS = 10.0
 
 

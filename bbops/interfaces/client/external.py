@@ -113,6 +113,9 @@ async def _fetch(url: str, headers: Mapping[str, str]) -> bytes:
     return response.body
 
 
+# ---- The tools of an MCP server, as `bbops addon add` reads them
+
+
 def read_definitions(url: str, headers: Mapping[str, str]) -> list[Mapping[str, Any]]:
     """Return the definitions of a server's tools.
 

@@ -44,6 +44,8 @@ class SignInRequests(ServerConnection):
         self._require_success(self._request("POST", "/api/logout"))
 
 
+# ---- Requests of workflows: a token in exchange for an identity token
+
 _REFUSED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{1,200}").fullmatch
 _AUDIENCE: Final = "the claim 'aud'"

@@ -149,6 +149,9 @@ def _flows_with(project: CheckedProject, folder: str, resource: Resource[Any]) -
     return Flows(variant, {}, dict(known.done), gives)
 
 
+# ---- Scopes of expressions outside functions: in triggers, topics, tables and tests
+
+
 def find_outer_scope(
     project: CheckedProject, folder: str, name: str, root: Any, path: Path
 ) -> Scope | None:  # fmt: skip

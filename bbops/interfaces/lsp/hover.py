@@ -203,6 +203,9 @@ def _key(target: CursorTarget) -> str:
     return f"`{key}`: {describe_field(fields(model)[key], key)}\n\n{about_key(model, key)}"
 
 
+# ---- Describe keys, filters and functions for an editor, in Markdown
+
+
 def about_model(model: type[BaseModel]) -> str:
     """Return the description of a model; for a step with an example."""
     text = (model.__doc__ or "").strip().partition("\n")[0]

@@ -69,6 +69,9 @@ class SourceLines:
         return 2 if is_pair else 1
 
 
+# ---- Convert offsets between a file and a text in it
+
+
 def offset_in(document: Document, lines: SourceLines, mark: Mark, position: int) -> int:
     """Return the offset in a text of the character at offset `position` of the file."""
     low, high = 0, mark.end - mark.start

@@ -105,6 +105,8 @@ class ProposalSummary(msgspec.Struct, frozen=True):
     ready: bool = True
 
 
+# ---- Runs of a project's own agents, as the tools about jobs show them
+
 PREFIX: Final = "agents/"
 """The beginning of the name of a job that is a run of an agent."""
 

@@ -109,6 +109,8 @@ def _explain(error: ToolError) -> str:
     return "\n".join(lines)
 
 
+# ---- Serve an agent over standard input and output; the agent's client has started the process
+
 INSTRUCTIONS: Final = (
     "One bbops project in a git checkout. Call context_get first. Then: read what you change,"
     " preview it, apply the plan to a draft, validate. A draft is a local branch; pull requests and"

@@ -370,6 +370,8 @@ def spec_of(of: Type) -> dict[str, Any]:
 add_steps(Added(step_kind, step_keys))
 
 
+# ---- The settings of an addon: text, or values of the environment that never stand in git
+
 Secret = EnvReference
 """A value that stands in the server's store, never in git."""
 _SECRET = get_args(EnvReference)[1]

@@ -1,4 +1,4 @@
-"""Report constants that a filter, function or operator always rejects, so no request meets them."""
+"""Constants that always fail, and comparisons whose result is always the same."""
 
 from __future__ import annotations
 
@@ -97,6 +97,8 @@ def _first_constants(args: Sequence[s.Node]) -> list[Any]:
                 break
     return out
 
+
+# ---- Warn of legal comparisons whose result is always the same
 
 DOUBTS: Final = frozenset({
     "date-letters", "same-sides", "never-null", "unknown-role", "unrelated-condition",

@@ -1,4 +1,4 @@
-"""The filters that convert one kind of value to another, for hints."""
+"""Conversions between kinds of values: filters for hints, and the forms of texts."""
 
 from __future__ import annotations
 
@@ -67,6 +67,8 @@ def joining_hint(node: s.Binary, left: Type, right: Type) -> str:
         return f"{to_join} to join them, or '(value | toNumber)' for the text to add them"
     return f"{to_join}, or put it into the text with '${{ }}'"
 
+
+# ---- Find the form that a text takes beside a uuid, a time of day, or a column of dates
 
 _OPEN = frozenset({"text", "any"})
 """Kinds of values that may have another form."""

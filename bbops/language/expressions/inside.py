@@ -1,4 +1,4 @@
-"""Find every expression in a model or a value, and every node of an expression."""
+"""The expressions in a model or value, their nodes, and the members that they read."""
 
 from __future__ import annotations
 
@@ -75,6 +75,8 @@ def conjuncts(node: Node) -> Iterator[Node]:
         yield node
 
 
+# ---- Which members of a name, such as `headers`, expressions read
+
 ANY_MEMBER: Final = ""
 """Stands for whichever: the name is read as a whole, or by a key that is computed."""
 
@@ -97,6 +99,9 @@ def members(node: Node, root: str) -> Iterator[str]:
         case _:
             for inner in children(node):
                 yield from members(inner, root)
+
+
+# ---- Find names of a query that are misspelt, to say so instead of what comes of them
 
 
 def find_misspelt(scope: Scope, *nodes: s.Node) -> tuple[s.Member, str] | None:

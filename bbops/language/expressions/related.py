@@ -1,4 +1,4 @@
-"""Queries about the rows that refer to a row: `exists`, `count`, `sum` and the like."""
+"""Queries about related rows (`exists`, `count`, `sum`), `rank` and `rowNumber`."""
 
 from __future__ import annotations
 
@@ -124,6 +124,8 @@ def related_scope(scope: Scope, path: tuple[str, ...] | None) -> Scope | str:
         return hint or "known here: " + (", ".join(sorted(table.children)) or "none")
     return scope.around(*found)
 
+
+# ---- `rank` and `rowNumber`: the position of a row among all rows of a query
 
 WINDOWS: Final[Mapping[str, str]] = {
     "rank": "rank(order, partition?) → integer, the same for ties",

@@ -1,4 +1,4 @@
-"""The functions that the actions of a table become, as a person would have written them."""
+"""The functions of a table's actions, and the parts that they are made of."""
 
 from __future__ import annotations
 
@@ -115,6 +115,8 @@ _MAKERS: Mapping[str, Callable[[Making, Any], dict[str, Any]]] = {
     "list": _list, "get": _get, "create": _create, "update": _update, "delete": _delete,
 }  # fmt: skip
 
+
+# ---- The parts of generated functions for a table's actions: conditions, fields and steps
 
 ITEM = frozenset({"get", "update", "delete"})
 """Actions on one row."""

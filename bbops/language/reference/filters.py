@@ -1,4 +1,4 @@
-"""The entries of filters, made of their declarations, with notes on decimals and columns."""
+"""The entries of filters, and of the letters and units of dates."""
 
 from __future__ import annotations
 
@@ -181,6 +181,8 @@ def gives_of(word: str) -> str:
     """Return the type of a result as words."""
     return _GIVES.get(word, word)
 
+
+# ---- The letters of date formats, the units of `startOf` and the units of durations
 
 LETTERS: Final = {
     "Y": "year", "y": "year, two digits", "m": "month", "B": "month's name",

@@ -1,4 +1,4 @@
-"""How jobs run: the settings of triggers, tasks and functions."""
+"""Settings of jobs: attempts and limits, and the times of scheduled runs."""
 
 from __future__ import annotations
 
@@ -66,6 +66,8 @@ class Job(Model):
     retry: Retry | None = None
     on_dead: FunctionName | None = None
 
+
+# ---- The times of scheduled runs: cron expressions, intervals, time zones
 
 _FIELDS = "minute hour day-of-month month day-of-week"
 _AT = datetime(2024, 1, 1, tzinfo=UTC)  # from a leap year on, so that 29 February comes soon

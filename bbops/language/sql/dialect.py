@@ -1,4 +1,4 @@
-"""The differences between the SQL of the databases; other modules of this package use it."""
+"""The differences between the SQL of the databases, and SQL texts with holes."""
 
 from __future__ import annotations
 
@@ -228,6 +228,15 @@ class Dialect(ABC):
         """Return the part of RETURNING that moves `auto: increment` past a row's own number."""
 
 
+# ---- SQL text with holes: what compiling a query gives, and what marshals into an artifact
+# A template is nested tuples of JSON's types: * `"text"` is SQL, an integer is the parameter at
+# that position, * `("seq", a, b …)` joins, `("and", …)`, `("or", …)`, `("not", a)` are conditions,
+# * `("switch", i)` is a condition decided before SQL, by the i-th switch, * `("if", i, then,
+# other)` is one of two texts, by the i-th switch, * `("raw", i, sample)` is SQL that the i-th
+# switch holds; only `OrderBy`, `Pages` and `Setter` make such texts. With a fourth member the
+# parameter at that position is a list, one for each `?` of it. `bbops.runtime.data.statements`
+# renders it once per combination of switches.
+
 Template: TypeAlias = str | int | tuple[Any, ...]
 
 
@@ -259,6 +268,8 @@ def filled(pattern: str, parts: Sequence[Template]) -> Template:
             out.append(piece)
     return ("seq", *out)
 
+
+# ---- The SQL of datetimes and dates in queries, which differs by database
 
 UTC = "'UTC'"
 """The default zone of a filter, as SQL."""

@@ -1,4 +1,4 @@
-"""Read an author's own SQL: its verb, its `:name` parameters, its forbidden parts."""
+"""An author's own SQL: its verb, its `:name` parameters, its forbidden names and parts."""
 
 from __future__ import annotations
 
@@ -110,6 +110,11 @@ def _problem(parts: list[re.Match[str]]) -> str:
             return f"parameters are written ':name', not '{part['other']}'"
     return ""
 
+
+# ---- The names that an author's own SQL may not use, on any database
+# SQLite asks about each name as it compiles (see `bbops.database.sqlite.author_sql`). PostgreSQL
+# has the permissions of the role instead, and these words: its catalog, and functions that run SQL
+# out of texts, wait, or reach files, other servers and settings.
 
 _NAMES: Final = ("_bbops", "pg_", "pragma_", "sqlite_")
 _CALLS: Final = ("dblink", "lo_", "inet_client_", "inet_server_", "crosstab")

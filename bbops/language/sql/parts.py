@@ -1,4 +1,4 @@
-"""The shared state of one statement's parts: columns, parameters and switches."""
+"""The shared state of a statement's parts, and the tables that it reads."""
 
 from __future__ import annotations
 
@@ -300,6 +300,11 @@ def read_constant(node: s.Node, why: str) -> Any:
             return -value
     raise NotInSql(node.start, why)
 
+
+# ---- Where a table enters a statement: as the rows that the statement may see
+# A table with rules, or with computed columns, is named in WITH once, and read under that name
+# wherever the statement reads it: behind FROM, through relations, in an order. Both databases take
+# such a name for the table itself with one more condition, so indexes serve it as before.
 
 _LONGEST = 50
 

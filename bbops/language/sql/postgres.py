@@ -26,6 +26,11 @@ from bbops.language.sql.types import SqlColumn
 from bbops.runtime.data.postgres_rows import CASE_COLLATION, DECODERS, ENCODERS, TOO_LONG
 from bbops.runtime.data.rows import JSON_DECODERS, MOST_ROWS, from_time
 
+# ---- Datetimes and dates on PostgreSQL, with the same results as the functions in memory
+# `timestamptz + interval` uses the zone of the session, so days and months are added to local
+# times. A local time that is there twice becomes the later moment with `AT TIME ZONE`; ours is the
+# earlier.
+
 
 class PostgresMoments(Moments):
     """Tested against the functions in memory, near changes of the clock in many zones."""

@@ -1,4 +1,4 @@
-"""Functions over the rows that refer to a query's row, as SQL."""
+"""Functions over related rows, `rank` and `rowNumber`, as SQL."""
 
 from __future__ import annotations
 
@@ -129,6 +129,9 @@ def _wanted(rows: RelatedRows, node: s.FunctionCall) -> Template:
     if condition is None:
         return rows.source
     return seq(rows.source, " AND ", rows.query.condition(condition))
+
+
+# ---- `rank` and `rowNumber` as SQL
 
 
 def window(query: Parts, node: s.FunctionCall) -> Template:

@@ -1,4 +1,4 @@
-"""SQL as SQLite understands it, with the functions and the collation of our connections."""
+"""The SQL of SQLite, with the functions and the collation of our connections."""
 
 from __future__ import annotations
 
@@ -19,6 +19,8 @@ from bbops.language.sql.dialect import (
 )
 from bbops.language.sql.types import SqlColumn
 from bbops.runtime.data.rows import DECODERS, ENCODERS, JSON_DECODERS
+
+# ---- Datetimes and dates on SQLite: the functions that run in memory, on what is stored
 
 
 class SqliteMoments(Moments):

@@ -1,4 +1,4 @@
-"""`aggregate` and `distinct` of find: their mistakes, and the type of a row."""
+"""`aggregate` and `distinct` of find: mistakes, the type of a row, and their SQL."""
 
 from __future__ import annotations
 
@@ -264,6 +264,9 @@ def check_group_order(
         if name not in names:
             hint = suggest(name, names) or "known here: " + ", ".join(names)
             at.report(mark or place, code, f"'{text}' is not a name in '{what}'", hint)
+
+
+# ---- The SQL of groups: the columns and the order of `aggregate` and `distinct` of find
 
 
 @dataclass(frozen=True, slots=True)

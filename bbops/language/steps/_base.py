@@ -1,4 +1,4 @@
-"""The base class of all steps, and how a step is read from YAML."""
+"""The base classes of steps, and the reading of a step from YAML."""
 
 from __future__ import annotations
 
@@ -351,6 +351,9 @@ Steps = Annotated[
     list[Annotated[SerializeAsAny[Step], PlainValidator(read_step)]], Field(min_length=1)
 ]
 """A list of steps."""
+
+
+# ---- The shared part of `break` and `continue`: they end a round of the loop around them
 
 
 def always(condition: Bare) -> bool:

@@ -1,4 +1,4 @@
-"""The parameters of find."""
+"""The parameters of find, and the pages of `after`."""
 
 from __future__ import annotations
 
@@ -60,6 +60,9 @@ class FindParameters(Model):
             table = first_table(data["union"])
             return data if table is None else {**data, "table": table}
         return data
+
+
+# ---- `after`: what a page adds to the statement of a list; see `bbops.runtime.data.pages`
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The schemas as files: their content, and the names of a project."""
+"""Schemas as files, and the formats of a contract."""
 
 from __future__ import annotations
 
@@ -69,6 +69,8 @@ def _described(definition: dict[str, Any]) -> dict[str, Any]:
 
 _ATTRIBUTE = re.compile(r"^ +(\w+): ((?:.|\n(?! +\w+: ))+)", re.MULTILINE)
 
+
+# ---- The formats that a contract is written in, by name
 
 FILE: Final = "contract.schema.json"
 

@@ -1,4 +1,4 @@
-"""Turn a filled form into a request, as typed: an empty field is left out, invalid JSON is kept."""
+"""A filled form as a request, also with files (multipart/form-data, RFC 7578)."""
 
 from __future__ import annotations
 
@@ -225,6 +225,8 @@ def _member(item: FormField, filled: FilledForm) -> str:
     is_bare = text in {"true", "false", "null"} or _NUMBER(text)
     return text if is_bare and not item.is_text else json.dumps(text, ensure_ascii=False)
 
+
+# ---- Encode the parts of a form as multipart/form-data (RFC 7578)
 
 FORM: Final = "multipart/form-data"
 _OCTETS: Final = "application/octet-stream"

@@ -1,4 +1,4 @@
-"""Turn a request and its response into a case of a test, without secrets."""
+"""A request and its response as a case of a test, with a made-up row of its user."""
 
 from __future__ import annotations
 
@@ -83,6 +83,9 @@ def _input(form: RequestForm, filled: FilledForm) -> Any:
 
 def _fields(form: RequestForm, filled: FilledForm) -> bytes:
     return write_body(form.of("body"), filled) if form.has_fields else b""
+
+
+# ---- A made-up row of a table, for tests that need one: nothing in it comes from a database
 
 
 def _parse(body: bytes) -> Any:

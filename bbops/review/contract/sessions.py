@@ -1,4 +1,4 @@
-"""How users sign in and authenticate: the session contract, and the schemes of routes."""
+"""The session contract: how users sign in, by token or by cookie, and its description."""
 
 from __future__ import annotations
 
@@ -83,6 +83,9 @@ def endpoint_name(operation: str) -> str:
 def _camel(segment: str) -> str:
     first, *rest = segment.split("-")
     return first + "".join(word.capitalize() if word[:1].isalpha() else f"_{word}" for word in rest)
+
+
+# ---- Describe how users sign in: the session contract that a frontend follows
 
 
 def _cookie(project: Project) -> Cookie | None:
@@ -187,6 +190,9 @@ def _csrf(session: Session) -> str:
         f"`{session.csrf_header}`, with the value of the cookie `csrf`, where something changes;"
         " the answer that signs in has the same header"
     )
+
+
+# ---- The changes to a route if browsers keep the tokens in cookies: its fields have none
 
 
 def is_guarded(project: Project, route: Route) -> bool:

@@ -1,4 +1,4 @@
-"""The topics of a project: their addresses, access and messages."""
+"""The topics and sent events of a contract."""
 
 from __future__ import annotations
 
@@ -68,6 +68,9 @@ def messages(project: CheckedProject, found: Resource[Realtime]) -> Iterator[Mes
 def _row(columns: dict[str, Schema]) -> Schema:
     return {"type": "object", "properties": columns, "required": list(columns)}
 
+
+# ---- Write the events that a project sends: as `webhooks` of OpenAPI 3.1, and as Markdown
+# Source: https://spec.openapis.org/oas/v3.1.0#oas-webhooks
 
 Object = dict[str, Any]
 

@@ -333,6 +333,8 @@ def _pair(name: str, variable: str) -> str:
     return name if name == variable else f"{_key(name)}: {variable}"
 
 
+# ---- Write the topics and webhooks of a contract in TypeScript, for `typescript`
+
 Typed = Callable[[Schema], str]
 Named = Callable[[str], str]
 """Returns an unused name for a type, as close as possible to the wanted one."""

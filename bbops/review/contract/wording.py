@@ -1,4 +1,4 @@
-"""Write types, access and requests of a contract as a line of Markdown, for every page about it."""
+"""A contract as Markdown: its types, access and requests, and the whole of it."""
 
 from __future__ import annotations
 
@@ -139,6 +139,9 @@ def kept_text(topic: Topic) -> str:
     kept = topic.history
     size = f"{kept.size:,} messages, for {kept.seconds:g} seconds" if kept else "none"
     return f"{size}; subscribers see who is there" if topic.has_presence else size
+
+
+# ---- Write a contract for people: the session first, then routes by tag, shapes, and prose
 
 
 def render_markdown(contract: Contract) -> str:

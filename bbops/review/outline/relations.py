@@ -1,4 +1,4 @@
-"""The relations between resources, by name, in both directions."""
+"""The relations between resources, and the tables that functions use."""
 
 from __future__ import annotations
 
@@ -167,6 +167,8 @@ def _index(pairs: Iterable[tuple[str, str]]) -> Index:
         found[key].add(name)
     return {key: tuple(sorted(names)) for key, names in found.items()}
 
+
+# ---- The tables that a function reads and writes by its own steps
 
 _INTO: Final = frozenset({"into", "update"})
 """Words of SQL before the name of a table that is written."""

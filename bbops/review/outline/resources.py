@@ -1,4 +1,4 @@
-"""TODO."""
+"""The outlines of functions, endpoints, channels, topics, variables and tests."""
 
 from __future__ import annotations
 
@@ -29,6 +29,8 @@ from bbops.review.outline.relations import Relations, target_of
 from bbops.review.outline.steps import addon_of, outline_steps, summarize
 from bbops.source.yaml.document import Text
 
+# ---- Test files, with their cases
+
 
 def outline_tests(project: CheckedProject) -> Iterator[TestOutline]:
     """Yield the test files of a project by name."""
@@ -42,11 +44,19 @@ def outline_tests(project: CheckedProject) -> Iterator[TestOutline]:
         yield TestOutline(name, test.file, 1, about, kind, target, tuple(cases))
 
 
+# ---- Channels, with the endpoints in them
+
+
 def outline_channels(relations: Relations) -> Iterator[ChannelOutline]:
     """Yield the channels of a project by name."""
     inside = relations.endpoints_of_channels
     for name, channel in sorted(relations.project.channels.items()):
         yield _outline(channel, inside.get(name, ()))
+
+
+# ---- Endpoints, with the settings of their channels
+
+# ---- Functions, with the resources that run them
 
 
 def _outline(channel: Resource[Channel], endpoints: tuple[str, ...]) -> ChannelOutline:
@@ -110,6 +120,8 @@ def _outline_endpoint(relations: Relations, route: Route) -> EndpointOutline:
         tables=relations.tables_of((route.function, *route.middleware)),
     )
 
+
+# ---- Variables of `env`: their declarations and their uses, never their values
 
 _READ: Final = re.compile(r"""\benv(?:\.|\[\s*["'])([A-Z][A-Z0-9_]{0,62})\b""")
 _PROSE: Final = frozenset({"description", "instructions"})
@@ -214,6 +226,9 @@ def type_text(field: Field) -> str:
         base = f"{{{', '.join(field.fields)}}}"
     options = f" ({', '.join(map(str, field.enum))})" if field.enum else ""
     return f"{base}{'[]' * is_list}{'?' * is_nullable}{options}"
+
+
+# ---- Lines and texts of a resource's file
 
 
 def first_line(resource: Resource[Any], key: str) -> int:

@@ -1,4 +1,4 @@
-"""The steps of a function, with the steps inside them."""
+"""The steps of a function, and the effect of each in one line."""
 
 from __future__ import annotations
 
@@ -104,6 +104,8 @@ def _blocks(label: str, entry: dict[str, Any], value: Any, key: str) -> Iterator
         if label == "stream":
             yield _Block(label, entry, [value])
 
+
+# ---- The effect of a step in one line: its parameters as the file has them
 
 MAX_EFFECT: Final = 160
 _PLAIN: Final = frozenset({

@@ -1,4 +1,4 @@
-"""Tables: columns, indexes and rules, and the resources that use them."""
+"""The outlines of tables and topics."""
 
 from __future__ import annotations
 
@@ -100,6 +100,9 @@ def _rules(table: Resource[Table]) -> Iterator[RuleOutline]:
     for name in table.model.checks:
         text = text_at(table, "checks", name)
         yield RuleOutline(f"check {name}", line_of(table, "checks", name), text)
+
+
+# ---- Topics of realtime messages
 
 
 def outline_topics(relations: Relations) -> Iterator[TopicOutline]:

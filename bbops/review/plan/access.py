@@ -1,4 +1,4 @@
-"""Find access that grows: of routes, channels, topics, columns, keys and rules."""
+"""Access that grows, and conditions for callers that are removed or changed."""
 
 from __future__ import annotations
 
@@ -228,6 +228,11 @@ def _answers_with(project: CheckedProject, table: str, column: str) -> list[Rout
 
     return [route for route in project.routes if gives(route)]
 
+
+# ---- Find removed and changed conditions that refuse callers, on each path from outside
+# A guard is an `if` that reads the role or the claims of the caller, or that leads to a 401 or
+# 403; and each part of a `where` that reads the caller. Other decisions of functions are not known
+# here.
 
 _ROLE = re.compile(r"\bvars\??\.(auth\??\.(role|claims)|apiKey\??\.claims)\b").search
 _WHO = re.compile(r"\bvars\??\.(auth|apiKey)\b").search

@@ -1,4 +1,4 @@
-"""Find added, changed, removed and renamed resources and routes."""
+"""Added, changed, removed and renamed resources and routes of two projects."""
 
 from __future__ import annotations
 
@@ -226,6 +226,9 @@ def _code(function: Resource[Any]) -> bytes:
     """Return the code of a function, without comments and descriptions."""
     said = plain(function.document.root)
     return _written({key: value for key, value in said.items() if key in _CODE})
+
+
+# ---- Match the resources and routes of two projects
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""The codes of a plan: what each one means, and what to do about it. A code never changes."""
+"""The codes of a plan, and the findings that have them. A code never changes."""
 
 from __future__ import annotations
 
@@ -261,6 +261,9 @@ CODES: Final[Mapping[str, Code]] = {
     ),
 }  # fmt: skip
 """Every code, breaks first."""
+
+
+# ---- One consequence that a reviewer should know of: what it is about, and where it stands
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Find the servers that a project reaches, from its files: a draft may reach no others."""
+"""The servers that a project reaches, and its sign-in services."""
 
 from __future__ import annotations
 
@@ -77,6 +77,8 @@ def _of_addon(name: str, model: Any) -> Iterator[Server]:
     elif found:
         yield from (Server(f"https://{host}/") for host in found.hosts)
 
+
+# ---- Find sign-in services that are new or more trusted than before
 
 _CODE = "sign-in-provider-added"
 

@@ -1,4 +1,4 @@
-"""Complete a plan from the running server: touched rows, and variables with values."""
+"""The part of a plan that needs the running server: its question and its answer."""
 
 from __future__ import annotations
 
@@ -112,6 +112,9 @@ def _without(needs: Needs, values: Iterable[str]) -> Needs:
     missing = tuple(need for need in needs.env if need.name not in there)
     return replace(needs, env=missing, known=True)
 
+
+# ---- The data that a running server needs to complete a project's plan: its tables, and names
+# It contains no function, no route, no value and no row of `seed`.
 
 _UNSEEN: Final[dict[str, Any]] = {
     "seed": True, "description": True, "checks": True, "columns": {"__all__": {"description"}},

@@ -214,6 +214,9 @@ def _declares(project: Project, route: Route, part: str) -> list[Resource[Functi
     return [function for function in every if getattr(function.model, part)] or every[:1]
 
 
+# ---- Find changed answers that clients rely on, as far as they are known before run time
+
+
 def _place(functions: list[Resource[Function]], part: str, name: str) -> Place:
     for function in functions:
         for written in getattr(function.model, part) or {}:

@@ -130,6 +130,9 @@ def _few(names: list[str]) -> str:
     return ", ".join(names[: 4 if more else 5]) + more
 
 
+# ---- Find the requirements of a change for the server's operators: values, addons, features
+
+
 @dataclass(frozen=True, slots=True)
 class EnvNeed:
     """An env variable that stops the publication while it has no value."""

@@ -1,4 +1,4 @@
-"""Find rows that rules of tables hide or reveal, and steps that ignore rules."""
+"""Effects of changed table rules and matches: rows that appear or disappear."""
 
 from __future__ import annotations
 
@@ -157,6 +157,9 @@ def _each(function: Resource[Any]) -> Iterator[tuple[str, str, str, Place]]:
         ):
             for table, reason in named.items():
                 yield code, table, reason, function.at(step.place(key) or step.mark)
+
+
+# ---- Find routes of a table that reach other rows than before, by `match` or `owner`
 
 
 def find_loosened_matches(pairs: Pairs) -> Iterator[Finding]:

@@ -1,4 +1,4 @@
-"""Send recorded requests to an API again, or a single new one."""
+"""Recorded requests, sent to an API again, and their responses, compared."""
 
 from __future__ import annotations
 
@@ -140,6 +140,8 @@ def _read(answer: httpx.Response) -> bytes:
             break
     return bytes(body)
 
+
+# ---- Compare a response with the recorded one
 
 MOST_DIFFERENCES: Final = 20
 """The most reported differences of one response."""

@@ -1,4 +1,4 @@
-"""New commits of a branch, and the content that a merge brings to it."""
+"""New commits of a branch, of a push and of a proposal, and the content of a merge."""
 
 from __future__ import annotations
 
@@ -110,6 +110,8 @@ def _read_arrival(line: str) -> Arrival:
     commit, parents, tree, author = line.split("\0", 3)
     return Arrival(commit, tuple(parents.split()), tree, author)
 
+
+# ---- Which commits a push brings, and which a proposal asks for
 
 MOST_BYTES: Final = 32 << 20
 """Of their ids: some 700,000, more than a push may have objects."""

@@ -1,4 +1,4 @@
-"""What differs between two commits, as `git diff` writes it."""
+"""The differences between two commits, and the base of the work on a folder."""
 
 from __future__ import annotations
 
@@ -52,6 +52,8 @@ def read_patch(
         raise GitError("cannot compare the two: the difference is too large, or one is damaged")
     return answer.output[:most_bytes].decode(errors="replace")
 
+
+# ---- What a folder's project was like before the work on it: the newest commit that others know
 
 _ACCEPTED: Final = ("origin/main", "main", "HEAD")
 """Where that is, the likeliest first: `main` here may be ahead of what was published."""

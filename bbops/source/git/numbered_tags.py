@@ -1,4 +1,4 @@
-"""Annotated tags with a number, `PREFIXv7`, which say of what they name one fact a line."""
+"""Annotated tags with a number, `PREFIXv7`, and the versions of projects in them."""
 
 from __future__ import annotations
 
@@ -101,6 +101,9 @@ def _read_number(name: str) -> int:
 
 def _one_line(text: str) -> str:
     return " ".join(text.split()).strip()[:500] or "-"
+
+
+# ---- Read and write the versions of projects in a repository
 
 
 def read_versions(place: Place) -> tuple[Version, ...]:

@@ -1,4 +1,4 @@
-"""A revision names what is served: a branch, and the commit that it was at: `main@sha1:…`."""
+"""Revisions, such as `main@sha1:…`, and the part of a repository that is one project."""
 
 from __future__ import annotations
 
@@ -26,6 +26,9 @@ def read_revision(text: str | None) -> Revision:
 def commit_of(text: str | None) -> str:
     """Return the commit that a text names; empty where it names none."""
     return read_revision(text).commit
+
+
+# ---- The part of a repository that is one project's: a folder, as a branch has it
 
 
 class Part(NamedTuple):

@@ -1,4 +1,4 @@
-"""A repository, read by commit and blob id; and the two ways bbops itself writes one.
+"""A repository, read by commit and blob id, and written in two ways; a commit as a tree.
 
 Nothing is ever checked out, so no hook, filter, link or file name of a repository can act on this
 machine.
@@ -354,6 +354,9 @@ def _parse_batch(output: bytes) -> dict[BlobId, bytes]:
                 found[BlobId(words[0].decode())] = output[at : at + size]
             at += size + 1
     return found
+
+
+# ---- The files of one commit, as a Tree
 
 
 class GitTree:

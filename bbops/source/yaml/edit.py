@@ -1,4 +1,4 @@
-"""Change single places of a file's text; every other character stays, comments too."""
+"""Changes of single places of a text, and the keys and values at a place."""
 
 from __future__ import annotations
 
@@ -135,6 +135,9 @@ def _line_end(source: str, at: int) -> int:
     if found < 0:
         return len(source)
     return found - 1 if source[found - 1 : found] == "\r" else found
+
+
+# ---- Find the key or value at a place of a file
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Read how a file is laid out: its entries in order, with the comments that belong to each.
+"""The layout of a file: its entries with their comments, and the quotes of its scalars.
 
 Values come from `bbops.source.yaml.document`; here they meet their comments, blank lines and raw
 text.
@@ -212,6 +212,8 @@ def _spans(document: Document) -> Iterator[tuple[int, int]]:
         style = source[start] if start < end and source[start] in "|>" else ""
         yield start, content_end(source, Mark(1, 1, start, end, style))
 
+
+# ---- Write a scalar as it stands in a file, with quotes only where a reader needs them
 
 # Signs that mean something at the start of a scalar; `-` and `?` only before a blank, but a text
 # that begins with them is easier to read in quotes.

@@ -1,4 +1,4 @@
-"""Count attempts in sliding windows, in bounded memory."""
+"""Counts of attempts in sliding windows, and keys that are remembered for a moment."""
 
 from __future__ import annotations
 
@@ -47,6 +47,8 @@ class Limit:
         with self._lock:
             self._seen.pop(key, None)
 
+
+# ---- Remember for a moment what keys were found to open: an agent asks again and again with one
 
 V = TypeVar("V")
 

@@ -263,6 +263,9 @@ def _all(table: sa.Table) -> sa.Select[tuple[object, ...]]:
     return sa.select(table)
 
 
+# ---- The control database as a schema of PostgreSQL: what only PostgreSQL knows
+# One write at a time, as in a file: who writes holds a lock of the whole schema.
+
 _SETTINGS: Final = "-clock_timeout=10s -cstatement_timeout=30s -cTimeZone=UTC"
 _CONNECT_SECONDS: Final = 5
 
@@ -302,6 +305,8 @@ def make_schema(connection: sa.Connection, place: PostgresPlace) -> None:
     """Make the schema where it is missing, in a transaction that holds its lock."""
     connection.exec_driver_sql(f'CREATE SCHEMA IF NOT EXISTS "{place.schema}"')
 
+
+# ---- The control database as a SQLite file: what only SQLite knows
 
 FILE: Final = "control.sqlite"
 WRITES: Final = "is_writing"

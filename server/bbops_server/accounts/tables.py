@@ -1,4 +1,4 @@
-"""The tables of the control database, without a word that only one database knows.
+"""The tables of the control database, without a feature of only one database.
 
 What somebody could sign in with is kept as a hash only.
 """
@@ -31,6 +31,16 @@ class Moment(sa.types.TypeDecorator[datetime]):
 
 
 METADATA: Final = sa.MetaData()
+
+
+# ---- The tables of grants: what people let agents do, and the keys that agents ask by
+# A key is kept as a hash only, as in the tables beside these.
+
+# ---- The tables of workflows' tokens, and of the identity tokens that were exchanged for them
+
+# ---- The table of requests that users have sent from the Playground
+
+# ---- The tables of proposals, beside those of accounts
 
 
 def _text(name: str, length: int = TEXT_LENGTH, **more: Any) -> sa.Column[str]:

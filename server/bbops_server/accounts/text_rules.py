@@ -1,4 +1,4 @@
-"""Bound and tidy what people write about themselves; say what a password must be."""
+"""Rules for texts and passwords of accounts, and the errors of accounts."""
 
 from __future__ import annotations
 
@@ -65,6 +65,9 @@ def check_password(password: str, email: str) -> None:
         raise AccountError("the password must not be the e-mail address")
     if len(set(folded)) < _FEWEST_SIGNS:
         raise AccountError(f"a password has at least {_FEWEST_SIGNS} different characters")
+
+
+# ---- What is wrong with what somebody asked of an account, or with where accounts are kept
 
 
 class AccountError(BbopsError):

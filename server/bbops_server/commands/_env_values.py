@@ -1,4 +1,4 @@
-"""TODO."""
+"""Env values in commands: their state folder, declarations and secret input."""
 
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from bbops.source.git.command import run
 from bbops.source.git.place import find_repository
 from bbops_server.commands._projects import require_project, state_of
 from bbops_server.commands._settings import state_folder
+
+# ---- The state folder whose env values a command changes, found as `bbops jobs` finds its server
 
 _SERVE: Final = Path(".bbops/state")
 _DEV: Final = Path(".bbops/dev")
@@ -84,6 +86,8 @@ def _has_remote() -> bool:
     return bool(run(place, ("config", "--local", "--get-regexp", r"^remote\.")).output)
 
 
+# ---- The env variables that a project declares, for warnings about names that no release reads
+
 RECORD: Final = "publication.json"
 """The file of a state folder with the record of the live release."""
 
@@ -134,6 +138,8 @@ def _read_folder(folder: Path) -> Iterable[str]:
         return ()
     return project.settings.model.env if project is not None else ()
 
+
+# ---- A value that is typed or piped into a command: how it is decoded, and what is odd about it
 
 _BOM: Final = "\ufeff"
 _LINE_CHARACTERS: Final = frozenset("\t\n")

@@ -1,4 +1,4 @@
-"""The files of the addon localStorage in backups: an archive beside that of the database."""
+"""Backups of the files of the addon localStorage, with progress."""
 
 from __future__ import annotations
 
@@ -102,6 +102,8 @@ def restoring_files(backup: Path, state: Path, time: str) -> Iterator[BackedUp]:
         keep = state / f"{FOLDER}.before-{time}"
         yield BackedUp(archive, held.size_bytes, held.files, new, root, keep)
 
+
+# ---- Show how far the copying of a large file is, to a person who waits for it
 
 LARGE_BYTES: Final = 64 << 20
 """Less is copied before a bar could be read."""

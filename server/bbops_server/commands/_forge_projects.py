@@ -1,4 +1,4 @@
-"""The forges of the projects of a server.yaml, for the commands of `bbops forge`."""
+"""The forges of a server's projects and their state, for `bbops forge`."""
 
 from __future__ import annotations
 
@@ -186,6 +186,8 @@ def _hook_address(read: ServerFile, name: str) -> str:
 def _prefix(project: str) -> str:
     return project.upper().replace("-", "_")
 
+
+# ---- The state of a project's forge, for `bbops forge connect` and `bbops forge status`
 
 _UNKNOWN: Final = RequestBudget()
 

@@ -1,4 +1,4 @@
-"""What `serve` and `dev` say in the terminal: one line per publication, and why one failed."""
+"""The terminal output of `serve` and `dev`: publications, requests, jobs, messages."""
 
 from __future__ import annotations
 
@@ -154,6 +154,8 @@ class Terminal:
         if found:
             say(render([one.diagnostic() for one in found], "text", color=wants_color(sys.stdout)))
 
+
+# ---- The lines that `bbops dev` prints: requests, ticks, events, jobs, webhooks, messages
 
 _STATUS: Final = {2: "green", 3: "cyan", 4: "yellow", 5: "red"}
 """Colours of a status by its first digit."""

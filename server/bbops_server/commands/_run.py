@@ -154,6 +154,8 @@ def _serving(plane: Plane, source: str, database: str) -> ServerReady:
     return ServerReady(settings.data_url, settings.control_url, source, setup_url, database)
 
 
+# ---- Take a server's place in a state folder: a free one, or that of the server that runs
+
 HELD: Final = (
     "stop it (process {process}), or take its place with 'bbops serve --replace',"
     " or give this one its own with --state DIR"

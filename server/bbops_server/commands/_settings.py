@@ -1,4 +1,4 @@
-"""What a server of one project is told: by its command line, and by a file of settings."""
+"""The settings of `serve` and `dev`: options, and a file of settings."""
 
 from __future__ import annotations
 
@@ -79,6 +79,8 @@ def given_options(context: click.Context) -> dict[str, Any]:
         if context.get_parameter_source(name) not in defaults
     }
 
+
+# ---- Options that `serve` and `dev` share, and the Settings they make
 
 F = TypeVar("F", bound=Callable[..., Any])
 

@@ -142,6 +142,8 @@ def _number(text: str) -> float | None:
     return float(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
 
 
+# ---- Responses of a forge that a conditional request can confirm
+
 MAX_ENTRIES: Final = 500
 MAX_BYTES: Final = 32 << 20
 
@@ -178,6 +180,8 @@ class ResponseCache:
         if (response := self._responses.pop(url, None)) is not None:
             self._size_bytes -= len(response.body)
 
+
+# ---- The errors of a forge's API, in one line and without the credential
 
 MAX_MESSAGE: Final = 300
 _CREDENTIALS: Final = ("authorization", "private-token")

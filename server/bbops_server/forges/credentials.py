@@ -1,4 +1,4 @@
-"""Credentials for a forge's API: a token, and how a stored value is read."""
+"""Credentials for a forge's API, and the client of a project's forge."""
 
 from __future__ import annotations
 
@@ -62,6 +62,9 @@ async def read_secret(secrets: Secrets, variable: str) -> str:
             f"no value for {variable}", hint=f"bbops env set {variable} --of-server sets it"
         )
     return value
+
+
+# ---- The client of a project's forge, found by its kind: a module with `open_client`
 
 
 class OpenClient(Protocol):

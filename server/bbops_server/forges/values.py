@@ -216,6 +216,10 @@ class GitCredential:
         return f"GitCredential({self.user!r}, …)"
 
 
+# ---- Approvals before a change of the target branch, which do not count. Pure
+# The changes that a reviewer sees are those since the target branch. A branch with commits that
+# were not reviewed may be the target while approvals are given, and another branch at the merge.
+
 _DOUBT: Final = "was given before the target branch was changed; approve again"
 
 

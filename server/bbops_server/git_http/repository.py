@@ -163,6 +163,11 @@ def _is_at(source: BranchSource, place: Place) -> bool:
         return False
 
 
+# ---- What of a proposal somebody sees: nothing of projects in its repository that they may not
+# read
+# What is in the way is then not told either, but that something is: it names what is in them.
+
+
 def show_to(merge_status: MergeStatus, repository: Repository, caller: Caller) -> MergeStatus:
     """Return what somebody may see of how a proposal stands."""
     if repository.allows(caller, Permission.READ_PROJECT):

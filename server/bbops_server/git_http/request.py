@@ -116,6 +116,8 @@ def _protocol(headers: Mapping[str, str]) -> dict[str, str]:
     return {"GIT_PROTOCOL": given} if _PROTOCOL.fullmatch(given) else {}
 
 
+# ---- Unpack what a git client sends as gzip, within bounds: git itself bounds only what is packed
+
 _PIECE: Final = 1 << 18
 _GZIP: Final = zlib.MAX_WBITS | 16
 

@@ -158,6 +158,8 @@ def _describe(happened: ProposalEvent) -> dict[str, Any]:
     }  # fmt: skip
 
 
+# ---- Bound how many exchanges there are at once, of everybody and of one person; others wait
+
 MOST_PUSHES: Final = 4
 MOST_FETCHES: Final = 16
 MOST_WAITING: Final = 64

@@ -46,6 +46,8 @@ class OneAtATime:
             lock.release()
 
 
+# ---- Ask the book of accounts for a tool, which never says where that is kept
+
 _log = logging.getLogger(__name__)
 
 P = ParamSpec("P")

@@ -143,6 +143,8 @@ def _order(scopes: Iterable[str]) -> list[str]:
     return sorted(scopes, key=known.index)
 
 
+# ---- One message of JSON-RPC over HTTP: read once, bounded, and judged before anything acts on it
+
 INVALID: Final = -32600
 PARSE_ERROR: Final = -32700
 NO_METHOD: Final = -32601

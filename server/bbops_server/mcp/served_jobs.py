@@ -73,6 +73,8 @@ class ServedJobs:
         return ToolError(message, next=(call,))
 
 
+# ---- Connection tests of addons for an agent: permissions, limits and the audit log
+
 Wake = Callable[[str], Awaitable[tuple[DraftSource, DraftStatus]]]
 """Wakes a draft; returns the drafts of its project, and its status."""
 

@@ -53,6 +53,8 @@ def prepare() -> None:
     project_server()
 
 
+# ---- Which tools there are at which address, without anything of the protocol
+
 PUBLIC: Final = "bbops_server.mcp.public"
 PROJECT: Final = "bbops.interfaces.mcp.project"
 PROTOCOLS: Final = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26")

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Settings of a project's repository: its forge, and trusted workflows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import hashlib
 import re
 from dataclasses import astuple, dataclass
 from typing import Final, Literal, get_args
+
+# ---- A project's trust in the workflows of one repository
 
 IssuerKind = Literal["github", "gitlab"]
 ISSUER_KINDS: Final[tuple[IssuerKind, ...]] = get_args(IssuerKind)
@@ -42,6 +44,8 @@ class CiTrust:
         parts = ("[^/]+" if part == "*" else re.escape(part) for part in self.ref.split("/"))
         return ".." not in ref and re.fullmatch("/".join(parts), ref) is not None
 
+
+# ---- The forge of a project's repository, as the settings name it
 
 ForgeKind = Literal["github", "gitea", "forgejo", "gitlab"]
 FORGE_KINDS: Final[tuple[ForgeKind, ...]] = get_args(ForgeKind)

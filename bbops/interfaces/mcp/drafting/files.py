@@ -57,6 +57,8 @@ def read_body(ref: Ref, data: bytes) -> tuple[dict[str, Any] | None, str]:
     return as_json(document.root), ""
 
 
+# ---- Change one entry of a resource's body, without changing other entries
+
 Path = Sequence[str | int]
 
 

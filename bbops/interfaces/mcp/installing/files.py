@@ -16,6 +16,8 @@ from bbops.base.errors import BbopsError
 from bbops.interfaces.mcp.clients import McpClient
 from bbops.interfaces.mcp.installing import jsonc
 
+# ---- The guide for agents in AGENTS.md, between markers
+
 BEGIN, END = "<!-- bbops:begin -->", "<!-- bbops:end -->"
 
 _GUIDE: Final = """\

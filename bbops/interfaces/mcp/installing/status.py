@@ -56,6 +56,8 @@ def _client(
     return status | {"configured": True, "url": url, "reached": msgspec.to_builtins(probed[url])}
 
 
+# ---- Probe an MCP server: its protocol, its version and its authorization server
+
 _SECONDS: Final = 10.0
 _PROTOCOL: Final = "2025-11-25"
 

@@ -1,4 +1,4 @@
-"""The metadata and public keys of an OpenID Connect issuer, cached for an hour."""
+"""OpenID Connect issuers: metadata and public keys, cached for an hour."""
 
 from __future__ import annotations
 
@@ -112,6 +112,8 @@ def text_of(document: dict[str, Any], name: str) -> str:
         raise AccountError(f"the provider's response lacks '{name}'")
     return value
 
+
+# ---- The issuers of workflows' identity tokens, created on first use
 
 MAX_KEYS_BYTES: Final = 256 << 10
 

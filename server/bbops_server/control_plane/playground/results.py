@@ -1,4 +1,4 @@
-"""The results of the Playground: a response as people and programs read it, and its differences."""
+"""Results of the Playground: responses, their differences, and traces."""
 
 from __future__ import annotations
 
@@ -202,6 +202,8 @@ def _is_utf8(data: bytes) -> bool:
 def _content_type(reply: Reply) -> str:
     return next((value for name, value in reply.headers if name == "content-type"), "")
 
+
+# ---- The trace of a request as a page shows it: titles of steps, links to their lines, and bars
 
 MAX_LINES: Final = 100
 _SERIES: Final = {"step": "calc", "sql": "db", "http": "out"}

@@ -1,4 +1,4 @@
-"""Send requests of the Playground: permissions, limits and the last calls."""
+"""Requests of the Playground: permissions, limits, sign-in and the last calls."""
 
 from __future__ import annotations
 
@@ -359,6 +359,8 @@ class PlaygroundTarget:
             status=result.status, milliseconds=result.milliseconds, form=write_form(filled),
         )  # fmt: skip
 
+
+# ---- Sign in by the project's own login, for one request of the Playground
 
 _MAX_TEXT: Final = 200
 """Characters of the login's response that an error repeats."""

@@ -1,4 +1,4 @@
-"""TODO."""
+"""Shell commands to copy: a request by curl, and a commit in a clone."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from urllib.parse import quote, urlencode
 
 from bbops.runtime.flow.masking import MASK
 from bbops.runtime.http.exchanges import MOST_KEPT, TOO_LONG
+
+# ---- The command that makes a commit in a clone of a repository
 
 _END = "PATCH"
 
@@ -36,6 +38,8 @@ def write_patch_command(branch: str, base: str, patch: str, message: str) -> str
         f"git commit --message={shlex.quote(message)}\n"
     )
 
+
+# ---- A recorded request as a curl command, and the parts that the history does not have
 
 _OF_CONNECTION: Final = frozenset({
     "accept-encoding", "connection", "content-length", "forwarded", "host", "transfer-encoding",

@@ -1,4 +1,4 @@
-"""Pages of a project's resources: the outline that they show, lists and errors."""
+"""Pages of a project's resources: outlines, links, icons, and the text of files."""
 
 from __future__ import annotations
 
@@ -168,6 +168,8 @@ def _has(text: str, words: Sequence[str]) -> bool:
     return all(word in text for word in words)
 
 
+# ---- Links between the pages of a project's resources, which stay in the draft that is shown
+
 _PLACE: Final = re.compile(r"([^:]{1,400}\.yaml):([0-9]{1,9})(?::[0-9]+)?")
 
 
@@ -244,6 +246,8 @@ class OutlineLinks:
         return self.to(f"files/{file}") + (f"#L{line}" if line else "")
 
 
+# ---- The icons of steps, with the tones that tell data, flow and the outside world apart
+
 _SIGNS: Final = {
     "find": ("table", "db"), "insert": ("plus", "db"), "update": ("check", "db"),
     "delete": ("cross", "db"), "sql": ("log", "db"), "transaction": ("lock", "db"),
@@ -266,6 +270,8 @@ def sign_of(step: StepOutline) -> tuple[str, str]:
         return "plug", "out"
     return ("key", "") if any(part in step.key for part in _KEYS) else ("grip", "")
 
+
+# ---- The colours of YAML: keys, expressions and comments of a line
 
 MAX_COLOURED: Final = 2_000
 """Characters of a line; a longer one has no colours."""
@@ -293,6 +299,9 @@ def spans_of(line: str) -> Iterator[tuple[str, str]]:
         yield part.lastgroup or "", part[0]
         end = part.end()
     yield "", rest[end:]
+
+
+# ---- The text of a project's files, for the pages of its resources
 
 
 async def read_project_file(

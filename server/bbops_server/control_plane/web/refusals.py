@@ -1,4 +1,4 @@
-"""Errors of the API, with their hints."""
+"""Errors of the API with their hints, and the response without accounts."""
 
 from __future__ import annotations
 
@@ -48,6 +48,8 @@ def _describe_part(wrong: Mapping[str, Any]) -> str:
     text = str(wrong["message"]).replace("`", "'")
     return f"{where}: {text[:1].lower()}{text[1:]}" if text.strip("'") != key else f"{where} lacks"
 
+
+# ---- The response of the control plane while its accounts cannot be used
 
 MESSAGE: Final = (
     "The accounts of this server cannot be used, so signing in is not possible. Projects keep"

@@ -1,4 +1,4 @@
-"""Decorators for the routes of the control plane, which require a permission."""
+"""Routes of the control plane, and the permission that each requires."""
 
 from __future__ import annotations
 
@@ -44,6 +44,8 @@ def change(path: str, permission: Permission, *, status: int = 202) -> RouteDeco
     """Return a decorator for an API call that changes something."""
     return post(path, status_code=status, opt={PERMISSION: permission})
 
+
+# ---- Admit requests whose caller has the permission of the route, and reject others
 
 _SAFE_METHODS: Final = frozenset({"GET", "HEAD"})
 

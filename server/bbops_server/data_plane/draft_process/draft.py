@@ -211,6 +211,8 @@ async def _run(request: ForkDraft) -> None:
     await process.stop(ORPHAN_GRACE_SECONDS)
 
 
+# ---- The log of a draft: it must not fill the disk that the server's log lies on
+
 _WINDOW_SECONDS: Final = 60.0
 
 

@@ -1,4 +1,4 @@
-"""List rows of a draft's own database, to choose one in a form."""
+"""Rows of a draft's own database: listed for a form, and signed in as."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ async def list_rows(live: Live, request: ListDraftRows) -> list[tuple[str, list[
 def _text(value: Any) -> str:
     return "" if value is None else str(value)[:_MAX_CHARACTERS]
 
+
+# ---- Sign a token for a row of a draft's own database: the draft's key, the draft's users
 
 LASTS_SECONDS: Final = 60.0
 

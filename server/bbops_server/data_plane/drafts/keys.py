@@ -54,6 +54,10 @@ def _sign(key: bytes, said: str) -> str:
     return urlsafe_b64encode(hmac.digest(key, said.encode(), "sha256")).decode().rstrip("=")
 
 
+# ---- Keep the cookies of a draft and those of the live project apart: both answer on one host
+# A draft is code that nobody has reviewed: it shall not see who is signed in to what is live. Its
+# cookies bear a prefix in the browser, go to its paths alone, and lose the prefix on their way in.
+
 TOKEN: Final = "bbops-draft"  # noqa: S105 - the name of a cookie
 _OWN: Final = f"{TOKEN}.".encode()
 

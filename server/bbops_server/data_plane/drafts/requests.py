@@ -1,4 +1,4 @@
-"""Requests for drafts: their tokens, and their form without what leads to the draft."""
+"""A draft of a data process, and requests for it without their tokens."""
 
 from __future__ import annotations
 
@@ -52,6 +52,9 @@ def is_preflight(scope: Any) -> bool:
     return scope["method"] == "OPTIONS" and any(
         name == b"access-control-request-method" for name, _ in scope["headers"]
     )
+
+
+# ---- One draft of a data-process, and a request for it
 
 
 class Draft:

@@ -151,6 +151,8 @@ class Wire:
         self._writer.transport.abort()
 
 
+# ---- Pass a request on to the process of a draft, and its answer back, as each side can take it
+
 Outcome = Literal["answered", "leads", "gone", "absent"]
 """How it went.
 

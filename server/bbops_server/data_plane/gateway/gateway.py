@@ -161,6 +161,10 @@ async def _send(scope: Any, send: Any, status: int, body: bytes, headers: Header
     await send({"type": "http.response.body", "body": b"" if is_head else body})
 
 
+# ---- Take the client's address and scheme from proxies that are known, and from nobody else
+# Anybody can send `x-forwarded-for`: of the addresses in it, the last one that no known proxy has
+# is the client, for what stands before it is the client's own word.
+
 MAX_HOPS: Final = 32
 _MAX_REMEMBERED: Final = 4_096
 _SCHEMES: Final = {b"http": "http", b"https": "https"}

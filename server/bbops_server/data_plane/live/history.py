@@ -337,6 +337,8 @@ def _words(row: Sequence[Any]) -> str:
     return "\n".join(words)
 
 
+# ---- Follow a request history: the requests that were written since the last look
+
 MAX_ROWS: Final = 50
 """Requests of one look; those before them are only counted."""
 
@@ -384,6 +386,8 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
         return None
     return found.st_ino, found.st_size, found.st_mtime_ns
 
+
+# ---- Read one request of a history, and the requests to the same endpoint beside it
 
 MAX_BATCHES: Final = 200
 """Batches to search for a neighbour: of rare endpoints, the next request may be far away."""

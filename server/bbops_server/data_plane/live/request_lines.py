@@ -71,6 +71,8 @@ class RequestLines:
         return path.encode(errors="backslashreplace").decode()
 
 
+# ---- Lines on their way to the terminal of `bbops dev`: no more of them wait than it can print
+
 MOST_WAITING: Final = 500
 """Lines that wait for a terminal which is slower than what happens; others are only counted."""
 

@@ -1,4 +1,4 @@
-"""Memory that the parent makes and the data processes share, for what is counted in common."""
+"""Shared memory of the data processes, and the bell that wakes the work process."""
 
 from __future__ import annotations
 
@@ -49,6 +49,8 @@ def _open_nameless() -> int:
     with tempfile.TemporaryFile() as file:
         return os.dup(file.fileno())
 
+
+# ---- How data processes tell the work process that something waits for it: a datagram, no more
 
 _MOST: Final = 64
 

@@ -1,4 +1,4 @@
-"""The live release: link beside it, swap in one assignment, let the old one drain."""
+"""The live release: linked beside the old one, swapped in one assignment, drained."""
 
 from __future__ import annotations
 
@@ -377,6 +377,9 @@ def format_mistakes(diagnostics: Sequence[JsonDiagnostic]) -> bytes:
     return msgspec.json.encode({"error": error})
 
 
+# ---- Link a release as the parent asks for it: in a data process, and in the process of a draft
+
+
 async def link(live: Live, request: LinkRelease) -> LinkReleaseAnswer:
     """Link a release beside the one that is live. Raises as `Live.link`."""
     await live.link(
@@ -397,6 +400,8 @@ async def link(live: Live, request: LinkRelease) -> LinkReleaseAnswer:
         live.linked is not None and (live.linked.has_work or live.needs_center)
     )
 
+
+# ---- Which frontends were live, and until when: open pages may still ask for their files
 
 MOST: Final = 10
 _FILE: Final = "recent.json"

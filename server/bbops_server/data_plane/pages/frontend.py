@@ -219,6 +219,8 @@ def _quote(segment: bytes) -> bytes:
     return b"".join(bytes([one]) if one in safe else b"%%%02X" % one for one in segment)
 
 
+# ---- What a frontend consists of: the manifest that a build writes, and data processes serve by
+
 Keeping = Literal["page", "hashed", "plain"]
 """How long browsers keep a file: ask each time, for ever, or ask each time, too; see `HEADERS`."""
 
@@ -281,6 +283,8 @@ def read_manifest(path: Path) -> Manifest:
     """Read a manifest. Raises: OSError: it is gone; msgspec.MsgspecError: it is none."""
     return msgspec.json.decode(path.read_bytes(), type=Manifest)
 
+
+# ---- What a project answers before its first release: a page for a browser, JSON for a program
 
 _BODY: Final = b'{"error":{"code":"notReady","message":"no release is live yet"}}'
 _PAGE: Final = b"""<!doctype html>

@@ -1,4 +1,4 @@
-"""Codes of the Centrifuge protocol: they say whether a client comes back by itself.
+"""Codes of the Centrifuge protocol, and the limits of clients.
 
 Source: centrifugal.dev, "Client protocol" and "Error and disconnect codes".
 """
@@ -82,6 +82,8 @@ def _refusal_of_thrown(error: Thrown) -> Refused:
         return Refused(INTERNAL, error.message or "internal server error", is_temporary=True)
     return Refused(DENIED, error.message or "permission denied")
 
+
+# ---- How much clients may ask for; each has its refusal
 
 MOST_CLIENTS: Final = 10_000
 """Connections of one project in a process; more are answered 503."""

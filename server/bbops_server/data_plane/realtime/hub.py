@@ -1,4 +1,4 @@
-"""The clients of one project in one process. They stay connected from release to release."""
+"""The clients of one project in one process, and the pings to them."""
 
 from __future__ import annotations
 
@@ -308,6 +308,9 @@ class Hub:
         for one in tuple(self.connections):
             one.close(why)
 
+
+# ---- Ask each client for a sign of life, a part of them each second; without clients no timer
+# runs
 
 _AT_ONCE: Final = 100
 _SECOND: Final = 1.0

@@ -1,4 +1,4 @@
-"""Subscriptions of this process, by their topics; a message is written once for all of them."""
+"""Subscriptions of this process by topic, and their repeated checks."""
 
 from __future__ import annotations
 
@@ -151,6 +151,9 @@ def client_info(client: str, shown: Any) -> dict[str, Any]:
     """Return what others see of a client: nothing that its topic does not show."""
     return {"user": "", "client": client, "chan_info": shown}
 
+
+# ---- Judge subscriptions again: each in its time, and all of them when a release goes live
+# Others are answered meanwhile: nothing here keeps the loop for longer than a millisecond.
 
 SLICE_SECONDS: Final = 0.001
 _AT_ONCE: Final = 8

@@ -1,4 +1,4 @@
-"""Count what happens outside of requests, for the server's metrics: two entries of a map a job."""
+"""Counts and lines about work outside of requests."""
 
 from __future__ import annotations
 
@@ -93,6 +93,9 @@ def _histogram(found: dict[_Key, Histogram], key: _Key) -> Histogram:
     if key not in found and len(found) >= MOST_SERIES:
         key = key[0], OTHER
     return found.setdefault(key, Histogram())
+
+
+# ---- Report what happens outside of requests: what `bbops dev` prints. Nothing else pays for it
 
 
 class WorkLines(Lines):

@@ -1,4 +1,4 @@
-"""Read the log behind what was read before, and tell processes with subscribers of changed rows."""
+"""New rows of the change log, and the exchange of messages with other servers."""
 
 from __future__ import annotations
 
@@ -144,6 +144,9 @@ class RowTail:
         with suppress(TimeoutError):
             async with asyncio.timeout(LOOK_SECONDS if self._tables else None):
                 await self.woken.wait()
+
+
+# ---- The exchange of messages with other servers, one for each project on PostgreSQL with topics
 
 
 class Exchanges:

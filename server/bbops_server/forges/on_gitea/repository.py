@@ -137,6 +137,8 @@ def same(page: Any) -> Any:
     return page or ()
 
 
+# ---- The webhook at Gitea or Forgejo that calls the server
+
 _CREATED_EVENTS: Final = (
     "create", "delete", "pull_request", "pull_request_review", "push", "repository",
 )  # fmt: skip

@@ -110,6 +110,8 @@ class GitHubPulls(GitHubRepository):
         await self.api.send("PATCH", f"{self.root}/pulls/{number}", body, right=WRITE)
 
 
+# ---- The merge queue of a branch on GitHub, which its GraphQL API alone can enter
+
 RIGHT: Final = "merge_queues: write"
 _REFUSAL: Final = "through the merge queue"
 """The words of GitHub's refusal to merge past a queue."""

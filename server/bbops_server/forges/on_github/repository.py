@@ -102,6 +102,10 @@ def find_api(url: str) -> str:
     return "https://api.github.com" if url == PUBLIC else f"{url}/api/v3"
 
 
+# ---- The webhook at GitHub that calls the server: of the repository, or of the App
+# Source: docs.github.com, "REST API endpoints for repository webhooks" and "for GitHub App
+# webhooks".
+
 MANAGE = "repository_hooks: write"
 _MAX_MESSAGE = 100
 

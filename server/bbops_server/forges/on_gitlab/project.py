@@ -162,6 +162,8 @@ def _is_last(response: HttpResponse, entries: Sequence[object]) -> bool:
     return not entries if following is None else not following
 
 
+# ---- The webhook at GitLab that calls the server
+
 ROLE: Final = "the role Maintainer"
 _EVENTS: Final = {"push_events": True, "tag_push_events": True, "merge_requests_events": True}
 

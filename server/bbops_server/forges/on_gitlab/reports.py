@@ -93,6 +93,8 @@ class GitLabReports(GitLabPulls):
         return True
 
 
+# ---- Deployments and environments of a project on GitLab
+
 MAX_URL: Final = 255
 _REFUSED: Final = re.compile(r"[^\w/${}. -]", re.ASCII)
 

@@ -99,6 +99,13 @@ class GitLabRules(GitLabChecks):
             return ()
 
 
+# ---- Assign the approvals of a merge request to heads. Pure
+# GitLab's approvals are of a merge request, not of a commit, and stay after a push unless a
+# setting removes them. So an approval is of the newest version before it: an approval that is
+# older than the head never counts for the head. Neither does an approval of the same head with
+# another base: after a change of the target branch, the merge request has changes that its
+# reviewers did not see.
+
 APPROVED: Final = "approved this merge request"
 """The body of the event of an approval."""
 

@@ -173,6 +173,11 @@ def login(user: GitLabUser | None) -> str:
     return user.username if user else GHOST
 
 
+# ---- Texts that GitLab shows without carrying out commands in them
+# A line of a comment or description that begins with `/approve` or `/merge` is a command of its
+# author, here of the server. Names of files and messages of checks are written by strangers.
+# Source: docs.gitlab.com, "GitLab quick actions".
+
 _COMMAND: Final = re.compile(r"^([ \t]*)/", re.MULTILINE)
 
 

@@ -137,6 +137,11 @@ def describe(client: Client) -> dict[str, Any]:
     return {name: value for name, value in told.items() if value not in ("", [])}
 
 
+# ---- Read what a client publishes of itself, at the address that is its id
+# Whoever signs in names that address, so it is asked for like any other that a stranger names: by
+# https, at public addresses alone, without redirects, and a little at a time. Source: draft-ietf-
+# oauth-client-id-metadata-document.
+
 MOST_BYTES: Final = 5 << 10
 TIMEOUT_SECONDS: Final = 5.0
 LASTS: Final = timedelta(hours=1)
@@ -199,6 +204,10 @@ def _is_plain(address: str) -> bool:
     steps = parts.path.split("/")
     return bool(parts.hostname) and parts.path not in {"", "/"} and not {".", ".."} & set(steps)
 
+
+# ---- Which addresses a client may have its answers sent to
+# They are compared sign by sign (RFC 9700, section 2.1). Only the port of a program on the
+# person's own computer may be another one each time (RFC 8252, section 7.3).
 
 MOST_LENGTH: Final = 2_000
 _PLAIN: Final = re.compile(r"[!#-)+-;=?-\[\]_a-z~%]+", re.IGNORECASE)

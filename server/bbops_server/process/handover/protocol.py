@@ -70,6 +70,9 @@ def _read(data: bytes) -> HandoverMessage | None:
     return None
 
 
+# ---- The process at the other end of a handover: identify it, and kill it if it hangs
+
+
 def is_same_user(end: socket.socket) -> bool:
     """Return whether the other end is a process of this user. Root is a different user.
 

@@ -30,6 +30,9 @@ class StateSeat:
     patience_seconds: float = 0.0
 
 
+# ---- Sockets that a service manager such as systemd has opened for this process
+# Source: sd_listen_fds(3).
+
 _FIRST: Final = 3
 _VARIABLES: Final = ("LISTEN_PID", "LISTEN_FDS", "LISTEN_FDNAMES")
 

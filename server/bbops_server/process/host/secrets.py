@@ -298,6 +298,9 @@ def _reason(error: OSError) -> str:
     return (error.strerror or "no reason given").lower()
 
 
+# ---- Files of a state folder that only its owner can read: keys, schema names, the lock's holder
+
+
 def keep_key(file: Path, make: Callable[[], bytes]) -> bytes:
     """Return the key in a file. The first call creates it, safely with concurrent processes.
 

@@ -1,4 +1,4 @@
-"""API keys of a project."""
+"""API keys of a project, and connection tests of its addons."""
 
 from __future__ import annotations
 
@@ -60,6 +60,9 @@ class RevokeKey(RequestMessage[RevokeKeyAnswer], frozen=True):
 
     project: str
     key: str
+
+
+# ---- Connection tests of addons
 
 
 class TryAddonAnswer(AnswerMessage, frozen=True):

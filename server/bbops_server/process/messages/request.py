@@ -123,6 +123,8 @@ def write_answer(request: RequestMessage[Any], answer: AnswerMessage) -> msgspec
     return encode(answer)
 
 
+# ---- Transfer of errors between processes
+
 _log = logging.getLogger(__name__)
 
 

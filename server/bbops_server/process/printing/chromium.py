@@ -274,6 +274,8 @@ def _parent(pid: int) -> int:
         return 0
 
 
+# ---- Find the browser of the system, and check that it can print
+
 NAMES: Final = (
     "chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome",
     "/Applications/Google Chrome.app/Contents/MacOS/Google Chrome",

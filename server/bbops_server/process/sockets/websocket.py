@@ -126,6 +126,8 @@ class WebsocketWriter:
             await self._send(event)
 
 
+# ---- Upgrade HTTP connections to websockets
+
 SOCKET_PATH: Final = b"/~realtime"
 """The end of a websocket's path. The start of the path selects the project."""
 

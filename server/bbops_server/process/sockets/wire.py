@@ -127,6 +127,8 @@ class BufferedTransport:
         return getattr(self._transport, name)
 
 
+# ---- The limits of a request's head, equal on both planes
+
 MAX_HEADERS: Final = 100
 MAX_HEADERS_BYTES: Final = 32 << 10
 """The size of names, values and query string together."""

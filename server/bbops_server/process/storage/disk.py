@@ -1,4 +1,4 @@
-"""The files of a project on the server's disk, accessed in threads."""
+"""The files of a project on disk, and the opened storages of a process."""
 
 from __future__ import annotations
 
@@ -128,6 +128,9 @@ def _in_thread(work: Callable[[], T]) -> Awaitable[T]:
             return work()
 
     return asyncio.to_thread(run)
+
+
+# ---- The storages of a project in a process, each opened once
 
 
 class Storages:

@@ -1,4 +1,4 @@
-"""The messages that a receiver has not accepted yet, in order, in a file."""
+"""The queue of a receiver, and lists in files of the state folder."""
 
 from __future__ import annotations
 
@@ -51,6 +51,8 @@ class MessageQueue:
         self.waiting = waiting
         write_list(self._file, waiting)
 
+
+# ---- Lists in files of the state folder: read once, and written at each change, without secrets
 
 T = TypeVar("T")
 

@@ -1,4 +1,4 @@
-"""Render the API contracts of commits, with a cache."""
+"""API contracts and outlines of commits, rendered once."""
 
 from __future__ import annotations
 
@@ -79,9 +79,13 @@ class ContractRenderer:
         return contract
 
 
+# ---- The format of contracts for members of a project, beside the published formats
+
 COMPLETE: Final = "complete"
 """The format `json` with hidden endpoints, for the Playground; it is never published."""
 
+
+# ---- Render the outlines of commits, with a cache, and read their files
 
 MAX_OUTLINES: Final = 16
 """Cached outlines; the oldest is dropped first."""

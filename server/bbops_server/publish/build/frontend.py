@@ -213,6 +213,8 @@ def _prune(folder: Path, keep: set[str]) -> None:
             file.unlink(missing_ok=True)
 
 
+# ---- The project's configuration for a frontend: sign-in and API paths
+
 _ROUTES: Final = ("login", "signup", "refresh", "logout")
 
 

@@ -122,6 +122,9 @@ def _read_checked(request: RunCommitTests) -> BuildInput:
     return BuildInput.take(OpenSources.open_apart(request.source), request.engine, request.off)
 
 
+# ---- Compare two commits of a project: the plan from one to the other, and their difference
+
+
 def compare_commits(sources: OpenSources, request: CompareCommits) -> ComparedCommits:
     """Return the plan and the difference of two commits.
 

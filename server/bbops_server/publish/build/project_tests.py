@@ -157,6 +157,8 @@ def _test(request: RunTests, control: socket.socket) -> CaseReport:
     return CaseReport(test_run.cases, test_run.failed, [*map(JsonDiagnostic.of, shown)])
 
 
+# ---- The input of a forked process that builds a project without its repository
+
 MAX_BYTES: Final = 32 << 20
 """The most bytes of all resources together."""
 

@@ -80,6 +80,9 @@ def _match(release: Release, route: dict[str, Any]) -> None:
         raise ServerError(f"route '{route['method']} {route['path']}' has no function")
 
 
+# ---- The YAML lines of a release's SQL statements: compiled code has its file and lines
+
+
 @dataclass(frozen=True, slots=True)
 class StatementUse:
     """A SQL statement, and the global name by which a function reads it."""

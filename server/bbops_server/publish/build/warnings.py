@@ -1,4 +1,4 @@
-"""TODO."""
+"""Warnings of a build: browsers, local files, and secrets in frontends."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ from bbops_server.process.messages.builds import FindSecret, FindSecretAnswer
 _PRINTING_ADDON: Final = "htmlToPdf"
 
 
+# ---- Warn of prints that fail on this server, or of a browser without a sandbox
+
+
 def warn_of_browser(built: Built, problem: str) -> Built:
     """Return a build, with a warning if it prints and the browser has a problem.
 
@@ -37,6 +40,9 @@ def warn_of_browser(built: Built, problem: str) -> Built:
 
 
 _FILES_ADDON: Final = "localStorage"
+
+
+# ---- Warn of local files if other servers may share the database
 
 
 def warn_of_files(built: Built, *, stay_here: bool) -> Built:
@@ -57,6 +63,8 @@ def warn_of_files(built: Built, *, stay_here: bool) -> Built:
     )  # fmt: skip
     return replace(built, diagnostics=(*built.diagnostics, warning))
 
+
+# ---- Search the files of frontends for secrets; clean files are not searched again
 
 MAX_CLEAN: Final = 50_000
 

@@ -1,4 +1,4 @@
-"""The name of a draft in URLs and processes, and the signing key of its tokens."""
+"""The name of a draft, its addresses, and the signing key of its tokens."""
 
 from __future__ import annotations
 
@@ -82,6 +82,8 @@ def key_of(state: Path, name: str, branch: str) -> bytes:
     key = keep_key(state / "drafts.key", lambda: secrets.token_bytes(_KEY_BYTES))
     return derive_key(key, name, branch)
 
+
+# ---- The addresses of a draft: below its project, or on its own host
 
 USE_REPORT_SECONDS: Final = 20.0
 """The least time between two reports of a draft's use by a process."""

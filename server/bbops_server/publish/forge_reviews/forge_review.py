@@ -195,6 +195,8 @@ class ForgeReview:
         return sorted(team for team in teams if "@" not in team)
 
 
+# ---- The commits that were found reviewed, so that a retry does not ask the forge again
+
 _FILE: Final = "reviewed.json"
 
 

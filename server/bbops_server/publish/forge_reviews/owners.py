@@ -1,6 +1,6 @@
-"""The owners of files, by a CODEOWNERS file in the syntax of GitHub.
+"""The owners of files, by CODEOWNERS of GitHub and of GitLab.
 
-Patterns are those of `.gitignore`; the last line that matches a file counts.
+On GitHub, patterns are those of `.gitignore`; the last line that matches a file counts.
 Source: docs.github.com, "About code owners".
 """
 
@@ -137,6 +137,8 @@ def _name_owners(rule: OwnerRule) -> tuple[str, ...]:
     return (*others, last if rule.approvals < 2 else f"{last} ({rule.approvals} approvals)")
 
 
+# ---- Patterns of paths that match in linear time, whatever a file of owners contains
+
 MAX_SIZE: Final = 5_000
 """The most instructions of a pattern: a literal path of the longest kind has 4,096."""
 
@@ -174,6 +176,12 @@ def compile_pattern(expression: str, prefix: str = "") -> FilePattern | None:
         return None
     return pattern if pattern.size <= MAX_SIZE else None
 
+
+# ---- The owners of files, by a CODEOWNERS file in the syntax of GitLab
+# Each section demands its own approvals. Patterns have the wildcards of a shell, and a folder
+# needs a slash at its end. Unclear syntax is reported as unsupported: exclusions (`!`), sets of
+# characters (`[ab]`), roles (`@@maintainer`), headings of another form. Source: docs.gitlab.com,
+# "Syntax of CODEOWNERS file", "Advanced CODEOWNERS configuration".
 
 _HEADING: Final = re.compile(
     r"(?P<optional>\^)?\[(?P<name>[^\[\]]+)\](?:\[(?P<approvals>\d{1,3})\])?"

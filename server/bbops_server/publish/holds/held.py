@@ -1,4 +1,4 @@
-"""Commits on hold, and decisions to accept them."""
+"""Commits on hold, decisions about them, and suspended publications."""
 
 from __future__ import annotations
 
@@ -104,6 +104,8 @@ def read_accepted(at: PublishContext, old: str) -> str | None:
     is_valid = may_still(at.plane.settings, who, Permission.ACCEPT, project)
     return decision.get("new") if is_valid else None
 
+
+# ---- Suspension of publications by a user
 
 _FILE = "suspended.json"
 

@@ -102,6 +102,9 @@ async def _hold_large_removal(
         )  # fmt: skip
 
 
+# ---- Require the signatures of commits that `review.signed` of the live rules demands
+# Only the keys in the live commit count: a commit cannot add its own signer.
+
 MAX_COMMITS: Final = 500
 """The most commits of one publication whose signatures are checked."""
 

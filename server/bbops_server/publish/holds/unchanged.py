@@ -1,4 +1,4 @@
-"""Detect commits that do not change a project, because they are about other projects.
+"""Commits that do not change a project, and branches with a rewritten history.
 
 A project with a repository of its own publishes every commit.
 """
@@ -72,6 +72,10 @@ async def find_own_revision(newest: FetchedRevision, at: PublishContext) -> Fetc
         str(Revision(at.project.branch, live)), {**newest.source, "commit": live}
     )
 
+
+# ---- Hold a branch whose history was rewritten until a maintainer decides
+# A shared branch only grows; a forced push may be a mistake or an attack. The live release stays
+# live until a command accepts the new history.
 
 COMPARE_SECONDS = 60
 

@@ -1,4 +1,4 @@
-"""The parameters for linking a release in a data process or a draft's process."""
+"""The parameters for linking a release, and the key of the Playground's requests."""
 
 from __future__ import annotations
 
@@ -63,6 +63,10 @@ class Link:
         """Return the request that makes the release live, once every process has linked it."""
         return SwapRelease(self.project, self.name)
 
+
+# ---- The key that signs requests of the Playground: only this server and its data processes know
+# it
+# Each start makes another one, so no file holds it.
 
 _BYTES: Final = 32
 

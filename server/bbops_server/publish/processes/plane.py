@@ -1,4 +1,4 @@
-"""The parent's side of the data plane: sends releases and requests to every process."""
+"""The parent's side of the data plane: the projects, releases and requests of processes."""
 
 from __future__ import annotations
 
@@ -404,6 +404,8 @@ class Plane:
                 raise
             _log.error("project '%s' is not live in a new process: %s", link.project, error)
 
+
+# ---- The projects that data processes serve, and their addresses
 
 _DEFAULT: Final = WorkSettings()
 

@@ -1,4 +1,4 @@
-"""The work process, seen from the parent: started once a release has work."""
+"""The work process, seen from the parent, and its socket to the data processes."""
 
 from __future__ import annotations
 
@@ -92,6 +92,9 @@ class WorkChild:
     async def _make(self) -> Child:
         fds = [inherited.fileno() for inherited in self._inherited]
         return await Child.start("bbops_server.data_plane.work", fds=fds, nice=NICENESS)
+
+
+# ---- The socket between the work process and data processes, for messages of realtime topics
 
 
 class CenterSocket:

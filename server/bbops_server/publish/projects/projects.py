@@ -357,6 +357,8 @@ async def _end(entry: _Entry, before: asyncio.Task[None] | None) -> None:
     await asyncio.wait({*entry.tasks, *filter(None, [before, unfinished])})
 
 
+# ---- Wait until a draft serves_commit a commit, and check whether it does
+
 WAKING_SECONDS: Final = 30.0
 
 

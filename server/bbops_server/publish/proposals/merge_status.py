@@ -1,4 +1,4 @@
-"""The merge status of a proposal: the effect of a merge, and the requirements that block it."""
+"""The merge status of a proposal: effects, open requirements, and the stored status."""
 
 from __future__ import annotations
 
@@ -250,6 +250,8 @@ def _blocked(candidate: Candidate | None, why: str) -> MergeStatus:
         candidate, MergeRequirements("", 0), ReviewTally((), (), ()), obstacles=(why,)
     )
 
+
+# ---- The stored merge status of a proposal, shown after its end
 
 MAX_BYTES: Final = 256 << 10
 MAX_TEXT: Final = 32 << 10

@@ -85,6 +85,10 @@ class ForkHeads:
         self._allowed = allowed
 
 
+# ---- The turns of pull requests from forks, which any user of a forge can open in any number
+# They share the forge's requests with the repository's own branches, with the live branch and with
+# reviews. Below a reserve of requests, forks wait until the forge's window ends.
+
 SCARCE_LIST_SECONDS: Final = 30.0
 """The least time between two lists while only the reserve is left: events cost requests, too."""
 

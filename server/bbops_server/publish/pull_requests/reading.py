@@ -112,6 +112,11 @@ async def find_base(source: RemoteSource, at: PublishContext) -> str:
     return newest.source["commit"] if newest is not None else ""
 
 
+# ---- The state of pull requests on the forge, as this server has set it last
+# It is written before and after each request that creates something, so that a server that ends in
+# between looks for the comment or deployment before it creates another one.
+
+
 class PostedCheck(msgspec.Struct, frozen=True):
     """A status or check run at a commit; `digest` is empty if it is unknown."""
 

@@ -1,4 +1,4 @@
-"""The context of a publication's stages."""
+"""The context of a publication's stages, and the numbers of jobs."""
 
 from __future__ import annotations
 
@@ -106,6 +106,9 @@ class PublishContext:
     def accepted(self) -> Path:
         """The file with the accepted rewritten history."""
         return self.project.state / "accepted.json"
+
+
+# ---- The numbers of jobs of a live release, for plans of changes
 
 
 async def count_jobs(at: PublishContext) -> Mapping[str, tuple[int, int]] | None:

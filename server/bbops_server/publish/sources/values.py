@@ -102,6 +102,11 @@ class MigratedRevision(LinkedRevision):
     changes: list[str]
 
 
+# ---- Full ids of commits and plans, by which users approve them
+# A decision names all digits: two commits whose ids begin with the same 12 digits can be made in
+# minutes, so a shortened id does not show which of the two was read.
+
+
 def is_full_id(named: str, expected: str, what: str = "commit") -> bool:
     """Return whether a user has named an object by its full id, in any case.
 

@@ -1,4 +1,4 @@
-"""API contracts of the live release and of drafts."""
+"""API contracts and outlines of the live release and of drafts."""
 
 from __future__ import annotations
 
@@ -48,6 +48,8 @@ async def live_source(
     commit = commit_of(applied)
     return {**newest.source, "commit": commit} if commit else dict(newest.source)
 
+
+# ---- Outlines of the live release and of drafts, and their files
 
 OUTLINE_SECONDS: Final = 60
 FILE_SECONDS: Final = 30

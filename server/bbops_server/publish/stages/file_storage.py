@@ -1,4 +1,4 @@
-"""Storage for the files of the addon localStorage."""
+"""Storage for the files of localStorage, and the live part of plans."""
 
 from __future__ import annotations
 
@@ -40,6 +40,8 @@ def find_storage(project: str, at: PublishContext) -> FileStorage:
         )
     )
 
+
+# ---- The effect of uncommitted tables on the live data, and missing env values
 
 PLAN_SECONDS: Final = 120.0
 

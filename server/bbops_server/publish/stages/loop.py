@@ -1,4 +1,7 @@
-"""Follow a source and publish its newest commit. A failure never affects the live release."""
+"""The loop of a project: follow a source, publish its newest commit, retry.
+
+A failure never affects the live release.
+"""
 
 from __future__ import annotations
 
@@ -405,6 +408,8 @@ class Reconciler:
             self.report(stalled)
 
 
+# ---- When a failed attempt is retried, and how often an attempt yields to a newer commit
+
 MAX_YIELDS = 2
 """Attempts in a row that yield to a newer commit, so that frequent commits do not starve."""
 
@@ -434,6 +439,9 @@ class Backoff:
         is_yielding = self.yields < MAX_YIELDS
         self.yields += is_yielding
         return is_yielding
+
+
+# ---- Requests to poll a source now, each with its time
 
 
 class PollRequests:

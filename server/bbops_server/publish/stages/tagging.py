@@ -1,4 +1,4 @@
-"""Version tags: the tags of a repository are the history of its live releases."""
+"""Version tags, and the live release restored from its artifact."""
 
 from __future__ import annotations
 
@@ -88,6 +88,9 @@ async def tag_restored(built: BuiltRevision, at: PublishContext) -> str:
     if version:
         await record(built, version, at)
     return version
+
+
+# ---- Restore a live release from its artifact; another bbops version may not be able to read it
 
 
 async def serve_artifact(built: BuiltRevision, at: PublishContext) -> None:

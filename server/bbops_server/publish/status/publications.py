@@ -1,4 +1,4 @@
-"""The recorded publications of a project: author, time, changes and result."""
+"""The recorded publications of a project, and its versions in a repository."""
 
 from __future__ import annotations
 
@@ -52,6 +52,9 @@ def _shorten(file: Path) -> None:
     lines: Sequence[bytes] = file.read_bytes().splitlines(keepends=True)
     if len(lines) > MAX_KEPT + _SPARE:
         replace_file(file, b"".join(lines[-MAX_KEPT:]))
+
+
+# ---- The versions of a repository that were live in one project. Pure
 
 
 def filter_versions(

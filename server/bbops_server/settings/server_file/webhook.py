@@ -1,4 +1,4 @@
-"""What `webhooks:` of `server.yaml` may say."""
+"""The key `webhooks` of `server.yaml`, and checks of addresses."""
 
 from __future__ import annotations
 
@@ -58,6 +58,9 @@ def check_receivers(written: list[WrittenWebhook]) -> list[WrittenWebhook]:
 def read_webhook(one: WrittenWebhook) -> Webhook:
     """Return what was written."""
     return Webhook(one.url, frozenset(one.events), one.secret_env)
+
+
+# ---- Checks of addresses in `server.yaml`
 
 
 def wrong_value(message: str, hint: str = "") -> PydanticCustomError:

@@ -1,4 +1,4 @@
-"""A process's end of the way to the center; here with the center in the same process."""
+"""A process's end of the way to the center: in the same process, or over a socket."""
 
 from __future__ import annotations
 
@@ -168,6 +168,10 @@ class CenterEnd(End):
         """Do it at once."""
         self._center.hear(None, frame)
 
+
+# ---- The way between processes of one host: a stream over a Unix socket, which is tried again
+# Not datagrams: the queue of a Unix datagram socket holds ten to some hundred messages, and a
+# function that publishes more than that in one go would lose them.
 
 MOST_BUFFERED: Final = 64 << 20
 """Bytes that wait for the other process; one that reads so slowly hangs, and is cut off."""

@@ -1,4 +1,4 @@
-"""One topic: its messages, who is there, and which processes have subscribers."""
+"""A topic: its members, its processes, and the log of its messages."""
 
 from __future__ import annotations
 
@@ -69,6 +69,8 @@ class Room:
                 del self.peers[peer]
         return shown
 
+
+# ---- The messages that one topic keeps, and where their numbers stand
 
 _EPOCH_BYTES: Final = 6
 
