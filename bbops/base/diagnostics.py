@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Literal, Self
 
-import msgspec
-
 Severity = Literal["error", "warning"]
 
 
@@ -147,36 +145,3 @@ def article(noun: str) -> str:
 def has_errors(diagnostics: Iterable[Diagnostic]) -> bool:
     """Return whether at least one of them is an error; warnings publish."""
     return any(d.severity == "error" for d in diagnostics)
-
-
-# ---- A diagnostic as every JSON of ours spells it: between processes, from servers, in files
-
-
-class JsonDiagnostic(msgspec.Struct, frozen=True):
-    """A diagnostic with its place in one value; what fixes it is not among what is sent."""
-
-    severity: Severity
-    code: str
-    file: str
-    line: int
-    column: int
-    message: str
-    hint: str = ""
-
-    @classmethod
-    def of(cls, one: Diagnostic) -> JsonDiagnostic:
-        """Return a diagnostic so."""
-        place = one.place
-        return cls(
-            one.severity, one.code, place.file, place.line, place.column, one.message, one.hint
-        )
-
-    def line_of_text(self) -> str:
-        """Return it as one line, without its hint."""
-        where = f"{self.file}:{self.line}:{self.column}"
-        return f"{where}: {self.severity}: {self.message} [{self.code}]"
-
-    def diagnostic(self) -> Diagnostic:
-        """Return it as the rest of bbops knows it."""
-        place = Place(self.file, self.line, self.column)
-        return Diagnostic(place, self.code, self.message, self.hint, self.severity)

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.source.git.proposals import Proposal
 
 

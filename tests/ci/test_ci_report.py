@@ -13,7 +13,7 @@ import pytest
 from click.testing import CliRunner, Result
 from markdown_it import MarkdownIt
 
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.ci.report import MAX_CHARACTERS, make_document
 from bbops.interfaces.ci.results import make_section, write_result
 from bbops.interfaces.ci.sections.check import CheckReport

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import Publication
 from bbops_server.commands._report import Terminal
 from bbops_server.publish.status.status import Stalled, StatusBoard

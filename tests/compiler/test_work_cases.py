@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bbops.compiler.compile.release import build
-from bbops.compiler.testing.report import Outcome
+from bbops.compiler.testing.outcome import Outcome
 from bbops.compiler.testing.running import Runner, choose
 from bbops.source.tree import MemoryTree
 from tests.conftest import Files

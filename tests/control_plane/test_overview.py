@@ -8,7 +8,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProjectCondition, Publication
 from bbops_server.accounts.rules import Role
 from bbops_server.data_plane.live import traffic

@@ -22,7 +22,7 @@ from bbops_server.accounts.ci_tokens import WorkflowRun
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.rules import CI_PERMISSIONS, Permission
 from bbops_server.control_plane.external_sign_in import provider_http
-from bbops_server.control_plane.external_sign_in.issuer_keys import FAILURE_SECONDS
+from bbops_server.control_plane.external_sign_in.issuers import FAILURE_SECONDS
 from bbops_server.control_plane.web.routes import HAS_OWN_AUTH, PERMISSION
 from bbops_server.control_plane.web.visit import Visit
 from bbops_server.settings.repositories import CiTrust

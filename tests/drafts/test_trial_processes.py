@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 
 from bbops.source.tree import MemoryTree
+from bbops_server.publish.build.build_input import BuildInput
 from bbops_server.publish.build.gate import GateRun, ReleaseGate
-from bbops_server.publish.build.project_tests import BuildInput
 from tests.support.draft_processes import (
     TESTS,
     command,

@@ -8,7 +8,7 @@ from typing import Any
 import httpx
 import pytest
 
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.forges.github import GitHubForge
 from bbops_server.forges.hosted import ForgeError
 from bbops_server.forges.values import Deployment, NewPullRequest, NewRelease, StatusReport

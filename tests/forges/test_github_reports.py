@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.forges.github import GitHubForge
 from bbops_server.forges.hosted import ForgeConflict, ForgeGone
 from bbops_server.forges.values import Deployment, NewRelease, StatusReport

@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from bbops.base.diagnostics import JsonDiagnostic, Severity
+from bbops.base.diagnostics import Severity
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.commands._report import Terminal
 from bbops_server.git_http.checking import MOST_TOLD, render_found
 from bbops_server.git_http.hooks import SCRIPT, HookInput, Hooks, Say

@@ -13,7 +13,7 @@ import pytest
 import bbops.language.steps
 from bbops.base.errors import ProjectError
 from bbops.compiler.compile.release import build
-from bbops.compiler.testing.report import Wrong
+from bbops.compiler.testing.outcome import Wrong
 from bbops.compiler.testing.running import Runner, choose
 from bbops.language.steps import _base
 from bbops.language.steps._base import Example, step_kinds

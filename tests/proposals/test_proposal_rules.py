@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces import answers
 from bbops.source.git.proposals import VERDICTS, Proposal, Review
 from bbops_server.accounts import proposals

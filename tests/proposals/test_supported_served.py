@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bbops.source.tree import MemoryTree
-from bbops_server.publish.build.project_tests import BuildInput
+from bbops_server.publish.build.build_input import BuildInput
 from tests.conftest import sample
 from tests.support.proposing import Asking, propose, wait_for_tests, world
 from tests.support.pushing import World, make_repository

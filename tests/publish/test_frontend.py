@@ -14,7 +14,7 @@ from bbops.compiler.check import validate
 from bbops.compiler.check._files import LARGEST_BYTES, MOST_FILES
 from bbops.runtime.http.file_answers import Range, read_range
 from bbops.source.tree import Entry, MemoryTree
-from bbops_server.data_plane.live.swap import note_live, read_recent
+from bbops_server.data_plane.live.recent_frontends import note_live, read_recent
 from bbops_server.publish.build.frontend import find_keeping, find_type
 from tests.conftest import FRAGMENTS, ROOT
 from tests.support.frontend import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProposalTestResult
 from bbops_server.publish.pull_requests.desired import (
     MAX_SUMMARY,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from bbops.runtime.realtime.topics import Kept
-from bbops_server.data_plane.realtime.fanout import end
+from bbops_server.data_plane.realtime.fanout import end as ends
 from bbops_server.data_plane.realtime.fanout.center import Center
 from bbops_server.data_plane.realtime.fanout.end import RemoteEnd, listen
 from tests.conftest import run
@@ -65,8 +65,8 @@ def test_what_has_waited_too_long_is_lost(tmp_path: Path, monkeypatch: pytest.Mo
         end = RemoteEnd(str(tmp_path / "center"))
         end.open()
         say(end, b"old")
-        now = end.monotonic() + end.READY_SECONDS
-        monkeypatch.setattr(end, "monotonic", lambda: now)
+        now = ends.monotonic() + ends.READY_SECONDS
+        monkeypatch.setattr(ends, "monotonic", lambda: now)
         say(end, b"new")
         serving = await center_at(tmp_path / "center")(Center())
         found = await texts(end)
@@ -88,4 +88,4 @@ def test_a_process_keeps_a_mebibyte_of_them_at_most(tmp_path: Path) -> None:
         serving.close()
         return len(found)
 
-    assert run(story()) == end.MOST_WAITING // 30_000
+    assert run(story()) == ends.MOST_WAITING // 30_000

@@ -13,8 +13,8 @@ from typing import Any, Literal
 import pytest
 from msgspec import convert
 
-from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.errors import ServerError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.data_plane.live import swap
 from tests.support.doors import ENV, Door, run
 from tests.support.patience import PATIENCE_SECONDS, eventually, settle

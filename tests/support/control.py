@@ -16,8 +16,8 @@ import msgspec
 import pytest
 from litestar import Litestar
 
-from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.errors import ServerError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import (
     CommitStatus,
     DraftStatus,

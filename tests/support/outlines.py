@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.compiler.check import CheckedProject, validate
 from bbops.review.outline.describe import outline_of
 from bbops.review.outline.outline import FunctionOutline, Outline

@@ -13,8 +13,8 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.errors import BbopsError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProjectCondition, ServerStatus, Status
 from bbops_server.commands._main import run
 from bbops_server.process.host.secrets import Secrets

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 
 from bbops.base.diagnostics import Diagnostic, Place, suggest
-from bbops.database.sqlite.author_sql import TrialDatabase
+from bbops.database.sqlite.trial import TrialDatabase
 from bbops.language.project import Project, Resource
 from bbops.language.resources.function import Function
 from bbops.language.sql.own import OwnStatement

@@ -10,7 +10,6 @@ import ast
 import hashlib
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Final
 
 from bbops.base.diagnostics import Diagnostic
@@ -18,7 +17,7 @@ from bbops.base.model import Model
 from bbops.base.names import env_name
 from bbops.compiler.check import Cache as CheckCache
 from bbops.compiler.check import CheckedProject, validate
-from bbops.compiler.check._supported import check_features, needs_base
+from bbops.compiler.check._supported import check_features
 from bbops.compiler.check.automatic import ANSWER, MESSAGE
 from bbops.compiler.compile.agents import compile_chats
 from bbops.compiler.compile.function import code_key, compile_function, pack_value
@@ -45,8 +44,7 @@ from bbops.runtime.data.pages import KEY_VARIABLE
 from bbops.runtime.http.in_flight import TIMEOUT_SECONDS
 from bbops.runtime.linking.release import FORMAT
 from bbops.runtime.values.units import seconds, size_bytes
-from bbops.source.git.comparing import find_base
-from bbops.source.tree import FolderTree, Tree
+from bbops.source.tree import Tree
 
 DIALECTS: Final[dict[Engine, Dialect]] = {"sqlite": SQLITE, "postgres": POSTGRES}
 """What a release is compiled for, by the name of its database."""
@@ -338,18 +336,6 @@ def _sign_ins(project: Project) -> list[str]:
     session = project.settings.model.session
     named = (session.login, session.signup) if session is not None else ()
     return sorted({name for name in named if name is not None})
-
-
-# ---- Compile the files of a folder as they are, beside what its repository holds
-
-
-def build_here(folder: Path, *, database: Engine) -> Built:
-    """Compile a folder; arguments as those of `bbops.compiler.compile.release.build`."""
-    tree, cache = FolderTree(folder), Cache()
-    built = build(tree, cache, database=database)
-    if not needs_base(built.diagnostics):
-        return built
-    return build(tree, cache, database=database, base=find_base(folder))
 
 
 # ---- Compile `errors` of project.yaml: what the server's own answers say in a project

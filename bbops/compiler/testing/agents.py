@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from bbops.compiler.testing.client import Client
-from bbops.compiler.testing.report import Answer
+from bbops.compiler.testing.outcome import Answer
 from bbops.compiler.testing.values import plain
 from bbops.compiler.testing.working import Working, answer_of_failure
 from bbops.language.project import Resource

@@ -9,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from bbops.compiler.compile.release import build_here
-from bbops.compiler.testing.report import Outcome, describe
+from bbops.compiler.compile.here import build_here
+from bbops.compiler.testing.outcome import Outcome
+from bbops.compiler.testing.report import describe
 from bbops.compiler.testing.running import Chosen, Runner, choose
 
 RUNNER = pytest.StashKey[Runner]()

@@ -12,7 +12,7 @@ import msgspec
 
 from bbops.base.errors import BbopsError
 from bbops.compiler.testing.client import Client
-from bbops.compiler.testing.report import Answer
+from bbops.compiler.testing.outcome import Answer
 from bbops.language.project import Route
 from bbops.language.resources.test import Case, SentFile
 from bbops.runtime.auth.api_keys import issue_key

@@ -29,8 +29,8 @@ from bbops.compiler.testing.environment import make_environment
 from bbops.compiler.testing.expecting import found_work, wrong_work
 from bbops.compiler.testing.host import KeptEvents, KeptFiles, KeptLog, StillClock, fake_host
 from bbops.compiler.testing.mocks import Mocks
+from bbops.compiler.testing.outcome import Answer, Outcome, Wrong
 from bbops.compiler.testing.payloads import typed_event, typed_rows
-from bbops.compiler.testing.report import Answer, Outcome, Wrong
 from bbops.compiler.testing.requests import ask_endpoint, ask_function
 from bbops.compiler.testing.rows import WrongRow
 from bbops.compiler.testing.tracing import Tracer

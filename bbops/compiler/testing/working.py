@@ -13,7 +13,7 @@ from bbops.base.host import Host
 from bbops.compiler.testing.client import Client
 from bbops.compiler.testing.cut import Crash, CutDatabase
 from bbops.compiler.testing.host import StillClock
-from bbops.compiler.testing.report import Answer
+from bbops.compiler.testing.outcome import Answer
 from bbops.compiler.testing.requests import read
 from bbops.compiler.testing.values import compute, plain
 from bbops.language.project import Resource

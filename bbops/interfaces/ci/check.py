@@ -13,14 +13,15 @@ from itertools import chain
 from pathlib import Path
 from typing import Final
 
-from bbops.base.diagnostics import Diagnostic, JsonDiagnostic, Place
+from bbops.base.diagnostics import Diagnostic, Place
 from bbops.base.errors import BbopsError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.base.render import Form, plural, printable, render
 from bbops.compiler.check import validate
 from bbops.compiler.check._supported import needs_base
 from bbops.compiler.compile.release import Built, Cache, build
 from bbops.compiler.testing import report as test_report
-from bbops.compiler.testing.report import Outcome
+from bbops.compiler.testing.outcome import Outcome
 from bbops.compiler.testing.running import Runner, choose
 from bbops.edit.authoring.folder import Folder
 from bbops.edit.authoring.formatting import format_file, is_resource

@@ -6,8 +6,9 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Final
 
-from bbops.base.diagnostics import Diagnostic, JsonDiagnostic, has_errors
+from bbops.base.diagnostics import Diagnostic, has_errors
 from bbops.base.errors import GitError, ProjectError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.base.render import plural, printable, render
 from bbops.compiler.check import Cache, CheckedProject, validate
 from bbops.interfaces.ci.comparing import ChangeSides, JobCheckout, compare_change

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.errors import ServerError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import DraftStatus
 from bbops.interfaces.ci.report import render_section
 from bbops.interfaces.ci.run import CiRun

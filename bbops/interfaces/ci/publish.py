@@ -9,8 +9,8 @@ from datetime import datetime
 from functools import partial
 from typing import Final, Literal
 
-from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.errors import BbopsError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProjectCondition, Status
 from bbops.interfaces.ci.session import JobSession
 from bbops.review.plan.render.markdown import code, escape

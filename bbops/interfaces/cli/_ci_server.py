@@ -21,7 +21,7 @@ from bbops.interfaces.cli._server import find_server, find_token, of_project, of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from bbops.base.diagnostics import JsonDiagnostic
+    from bbops.base.json_diagnostics import JsonDiagnostic
     from bbops.interfaces.ci.run import CiRun
     from bbops.interfaces.ci.session import JobSession
 

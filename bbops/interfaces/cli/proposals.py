@@ -19,7 +19,7 @@ from bbops.interfaces.cli._local_project import NO_RECORDINGS
 from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
 
 if TYPE_CHECKING:
-    from bbops.base.diagnostics import JsonDiagnostic
+    from bbops.base.json_diagnostics import JsonDiagnostic
     from bbops.interfaces.answers import OtherProject, ProposalDetail, ReplayResult
     from bbops.source.git.proposals import Proposal
 

@@ -57,7 +57,7 @@ def command(
 
 
 def _run(folder: Path, pattern: str, *, junit: Path | None, url: str, as_json: bool) -> int:
-    from bbops.compiler.compile.release import build_here  # noqa: PLC0415 - after the cheap answers
+    from bbops.compiler.compile.here import build_here  # noqa: PLC0415 - after the cheap answers
     from bbops.compiler.testing import report  # noqa: PLC0415
     from bbops.compiler.testing.running import Runner, choose  # noqa: PLC0415
 

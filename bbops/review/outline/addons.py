@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 
-from bbops.base.diagnostics import Diagnostic, JsonDiagnostic
+from bbops.base.diagnostics import Diagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.compiler.check import CheckedProject
 from bbops.language.addons._base import kind
 from bbops.language.resources._own_addon import OwnAddon

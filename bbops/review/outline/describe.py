@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from bbops.base.diagnostics import Diagnostic, JsonDiagnostic
+from bbops.base.diagnostics import Diagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.compiler.check import CheckedProject
 from bbops.review.outline.addons import outline_addons
 from bbops.review.outline.outline import Outline

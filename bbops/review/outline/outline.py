@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 
 Shown = Literal["visible", "hidden"]
 

@@ -13,7 +13,7 @@ from bbops.compiler.check import CheckedProject
 from bbops.compiler.compile.agents import agent_tasks, agent_triggers
 from bbops.compiler.compile.row_events import find_row_events
 from bbops.compiler.compile.work import find_works, functions_of, read_code
-from bbops.database.sqlite.author_sql import TrialDatabase
+from bbops.database.sqlite.trial import TrialDatabase
 from bbops.database.sqlite.violations import compile_error
 from bbops.language.project import Resource
 from bbops.language.resources.task import Task

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from bbops.base.errors import DatabaseError
 from bbops.database.schema.place import PostgresPlace
 from bbops_server.accounts.feature_names import FEATURES
-from bbops_server.process.host.secrets import CONTROL_FILE
+from bbops_server.process.host.files import CONTROL_FILE
 from bbops_server.settings import Settings
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from typing import Final
 
 from bbops.base.disk import make_private, remove_file
 from bbops.base.errors import DatabaseError
-from bbops_server.process.host.secrets import CONTROL_FILE
+from bbops_server.process.host.files import CONTROL_FILE
 
 MARK: Final = "accounts-exist"
 """An empty file in the state folder: somebody has had an account."""

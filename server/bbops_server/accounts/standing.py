@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from bbops_server.accounts.features import open_accounts
 from bbops_server.accounts.rules import LOCAL, Caller, Permission, may
-from bbops_server.process.host.secrets import CONTROL_FILE
+from bbops_server.process.host.files import CONTROL_FILE
 from bbops_server.settings import Settings
 
 

@@ -14,7 +14,7 @@ import click
 from bbops.base.errors import ServerError
 from bbops_server.commands._env_values import read_piped
 from bbops_server.commands._projects import read_note, require_project, state_of
-from bbops_server.process.host.secrets import CONTROL_FILE
+from bbops_server.process.host.files import CONTROL_FILE
 
 if TYPE_CHECKING:
     from bbops_server.accounts.book import Book

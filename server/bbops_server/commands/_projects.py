@@ -13,7 +13,7 @@ import click
 from bbops.base.errors import ServerError
 from bbops.database.schema.place import Place, PostgresPlace, read_url
 from bbops_server.commands._settings import require_platform
-from bbops_server.process.host.secrets import PLACE_FILE, record_holder
+from bbops_server.process.host.files import PLACE_FILE, record_holder
 
 where_state = click.option(
     "--state", type=click.Path(path_type=Path), metavar="DIR",

@@ -11,7 +11,7 @@ import click
 import msgspec
 
 from bbops.base.console import say, wants_color
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.base.render import one_line, plural, printable, render
 from bbops_server.process.messages.reports import (
     EventLogged,

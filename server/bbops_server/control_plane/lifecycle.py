@@ -21,7 +21,7 @@ from bbops_server.control_plane.web.refusals import send_unavailable
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.git_http import repository
 from bbops_server.git_http.serving import GitHttp
-from bbops_server.process.host.secrets import CONTROL_FILE, record_schema
+from bbops_server.process.host.files import CONTROL_FILE, record_schema
 from bbops_server.process.sockets.serving import SocketServer
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.publish.projects.protocols import StatusSource

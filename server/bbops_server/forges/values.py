@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final, Literal
 
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 
 PullState = Literal["open", "merged", "closed"]
 CheckState = Literal["pending", "success", "failure"]

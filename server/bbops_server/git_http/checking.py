@@ -6,8 +6,9 @@ import asyncio
 from collections.abc import Sequence
 from typing import Final
 
-from bbops.base.diagnostics import Diagnostic, JsonDiagnostic
+from bbops.base.diagnostics import Diagnostic
 from bbops.base.errors import BbopsError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.base.render import printable, render
 from bbops_server.accounts.features import read_features_off
 from bbops_server.git_http.hooks import Say

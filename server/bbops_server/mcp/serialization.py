@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import Publication
 from bbops.interfaces.mcp.models import ProposalSummary, ToolDiagnostic
 from bbops.interfaces.mcp.project_backend import CommitProgress, PullRequestDetail, ReviewComment

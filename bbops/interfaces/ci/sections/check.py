@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal
 
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.base.render import plural
 from bbops.interfaces.ci.results import ReportSection
 from bbops.review.plan.render.markdown import code, escape

@@ -11,7 +11,7 @@ from typing import Any, Final
 import jwt
 
 from bbops_server.control_plane.ci.identity import Claims, RejectedClaim, text_of
-from bbops_server.control_plane.external_sign_in.issuer_keys import Issuers
+from bbops_server.control_plane.external_sign_in.issuers import Issuers
 
 LEEWAY_SECONDS: Final = 60
 MAX_AGE_SECONDS: Final = 600

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Set as AbstractSet
 from time import monotonic
 from typing import Any, Final
 
@@ -111,36 +110,3 @@ def text_of(document: dict[str, Any], name: str) -> str:
     if not isinstance(value, str):
         raise AccountError(f"the provider's response lacks '{name}'")
     return value
-
-
-# ---- The issuers of workflows' identity tokens, created on first use
-
-MAX_KEYS_BYTES: Final = 256 << 10
-
-FAILURE_SECONDS: Final = 30.0
-"""The time after a failed fetch of keys without another fetch."""
-
-
-class Issuers:
-    """The keys of each issuer; redirects are not followed, and responses are limited in size."""
-
-    def __init__(self) -> None:
-        self._keys: dict[str, IssuerKeys] = {}
-
-    def find(self, issuer: str, trusted: AbstractSet[str]) -> IssuerKeys | None:
-        """Return the keys of an issuer; None if it is not trusted, without any request."""
-        if issuer not in trusted:
-            return None
-        if issuer not in self._keys:
-            self._keys = {name: keys for name, keys in self._keys.items() if name in trusted}
-            self._keys[issuer] = _create(issuer)
-        return self._keys[issuer]
-
-
-def _create(issuer: str) -> IssuerKeys:
-    from bbops_server.control_plane.external_sign_in.issuer_keys import (  # noqa: PLC0415 - slow
-        IssuerKeys,
-    )
-
-    http = ProviderHttp(issuer, issuer, follows="none", max_bytes=MAX_KEYS_BYTES)
-    return IssuerKeys(http, issuer, failure_seconds=FAILURE_SECONDS)

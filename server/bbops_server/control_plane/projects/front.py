@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 from litestar import MediaType, Response
 from litestar.response import Template
 
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.base.render import render
 from bbops.interfaces.answers import ProjectCondition, Publication, ServerStatus, Status
 from bbops_server.accounts.rules import Permission

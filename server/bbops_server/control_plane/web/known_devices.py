@@ -9,7 +9,7 @@ from typing import Final
 
 from bbops_server.accounts.keys import make_id
 from bbops_server.accounts.text_rules import fold_email
-from bbops_server.process.host.secrets import keep_key
+from bbops_server.process.host.files import keep_key
 
 LASTS_SECONDS: Final = 180 * 86_400
 """The time for which a browser is known; each sign-in renews it."""

@@ -10,8 +10,8 @@ from typing import Final
 import msgspec
 from litestar.exceptions import NotFoundException
 
-from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.errors import BbopsError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.review.outline.outline import Outline
 from bbops_server.publish.projects.protocols import DraftSource, StatusSource
 from bbops_server.publish.status.status import RenderedOutline

@@ -6,17 +6,15 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
 from typing import Final
 from weakref import WeakSet
 
 import msgspec
 
-from bbops.base.diagnostics import JsonDiagnostic
-from bbops.base.disk import replace_file
 from bbops.base.errors import DatabaseError, ServerError
 from bbops.base.host import Clock, Host, Http, Log, OpenHttp, Random
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.database.open import Opened, open_database, work_dialect
 from bbops.database.schema.place import Place, read_place
 from bbops.database.sqlite.limits import limit_size
@@ -32,7 +30,7 @@ from bbops.runtime.work.events import EventOutbox, QueueLimit
 from bbops.runtime.work.jobs import HAS_JOBS
 from bbops_server.data_plane.live.artifact import fill_env, read_artifact
 from bbops_server.data_plane.live.history import History, RestingHistory
-from bbops_server.data_plane.pages.frontend import Contents, Frontend, folder_of, read_manifest
+from bbops_server.data_plane.pages.frontend import Contents, Frontend, read_manifest
 from bbops_server.data_plane.pages.start_page import StartPage
 from bbops_server.data_plane.realtime.fanout.end import End, LocalEnd
 from bbops_server.data_plane.realtime.live_topics import LiveTopics
@@ -45,7 +43,7 @@ from bbops_server.process.messages.projects import (
 )
 from bbops_server.process.printing.door import SocketPrinter
 from bbops_server.process.sockets.wire import send_whole
-from bbops_server.process.storage.disk import Storages
+from bbops_server.process.storage.storages import Storages
 from bbops_server.settings import Durability
 
 DRAIN_SECONDS = 30.0
@@ -399,34 +397,3 @@ async def link(live: Live, request: LinkRelease) -> LinkReleaseAnswer:
     return LinkReleaseAnswer(
         live.linked is not None and (live.linked.has_work or live.needs_center)
     )
-
-
-# ---- Which frontends were live, and until when: open pages may still ask for their files
-
-MOST: Final = 10
-_FILE: Final = "recent.json"
-
-
-class Recent(msgspec.Struct, frozen=True):
-    """A frontend by the name of its manifest; `until` is None of the one that is live."""
-
-    name: str
-    until: datetime | None = None
-
-
-def read_recent(state: Path) -> list[Recent]:
-    """Return those of a project, the newest last; what is damaged is forgotten."""
-    try:
-        return msgspec.json.decode((folder_of(state) / _FILE).read_bytes(), type=list[Recent])
-    except (OSError, msgspec.MsgspecError):
-        return []
-
-
-def note_live(state: Path, name: str, now: datetime) -> None:
-    """Remember which frontend is live from now on. Raises: OSError: it cannot be written."""
-    kept = read_recent(state)
-    if not name or (kept and kept[-1].name == name):
-        return
-    ended = [one if one.until else Recent(one.name, now) for one in kept if one.name != name]
-    data = msgspec.json.encode([*ended[-MOST:], Recent(name)])
-    replace_file(folder_of(state) / _FILE, data)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 from urllib.parse import quote
 
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.forges.api import decode
 from bbops_server.forges.hosted import ForgeConflict, ForgeGone
 from bbops_server.forges.on_github.repository import GitHubRepository

@@ -20,7 +20,7 @@ from bbops_server.process.handover.protocol import (
     receive_message,
     send_message,
 )
-from bbops_server.process.host.secrets import record_holder
+from bbops_server.process.host.files import record_holder
 
 FIRST_MESSAGE_SECONDS: Final = 10.0
 READY_SECONDS: Final = 900.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.process.messages.forks import CaseReport
 from bbops_server.process.messages.request import AnswerMessage, DoneAnswer, RequestMessage
 

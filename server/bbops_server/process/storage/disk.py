@@ -12,10 +12,8 @@ from io import BytesIO
 from pathlib import Path
 from typing import TypeVar
 
-from bbops.base.doors import Listed, OpenFile, Parts, RunFile, Storage
+from bbops.base.doors import Listed, OpenFile, Parts, RunFile
 from bbops_server.process.host.run_folders import explain_disk
-from bbops_server.process.messages.projects import FileStorage
-from bbops_server.process.storage.bucket import BucketStorage
 from bbops_server.process.storage.confined import ConfinedFolder
 from bbops_server.process.storage.usage import StoredSize
 
@@ -128,33 +126,3 @@ def _in_thread(work: Callable[[], T]) -> Awaitable[T]:
             return work()
 
     return asyncio.to_thread(run)
-
-
-# ---- The storages of a project in a process, each opened once
-
-
-class Storages:
-    """Storages by settings: the current ones, and those before a change of the settings."""
-
-    def __init__(self) -> None:
-        self._disks: dict[FileStorage, DiskStorage] = {}
-        self._buckets: dict[FileStorage, BucketStorage] = {}
-
-    def find(self, settings: FileStorage) -> Storage:
-        """Return the storage of settings, and open it if needed."""
-        limit = StoredSize(settings.most_bytes, settings.most_files)
-        if settings.bucket is not None:
-            if settings not in self._buckets:
-                self._buckets[settings] = BucketStorage(settings.bucket, limit)
-            return self._buckets[settings]
-        if settings not in self._disks:
-            root = Path(settings.root)
-            self._disks[settings] = DiskStorage(root, limit, in_project=settings.in_project)
-        return self._disks[settings]
-
-    async def close(self) -> None:
-        """Close all storages."""
-        for disk in self._disks.values():
-            await asyncio.to_thread(disk.close)
-        for bucket in self._buckets.values():
-            await bucket.close()

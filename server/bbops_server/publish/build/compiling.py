@@ -7,9 +7,10 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from bbops.base.diagnostics import JsonDiagnostic, Place
+from bbops.base.diagnostics import Place
 from bbops.base.disk import replace_file
 from bbops.base.errors import ProjectError, ServerError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.compiler.check import CheckedProject
 from bbops.compiler.check._supported import needs_base
 from bbops.compiler.compile.release import Built, build, check, declared_env
@@ -34,10 +35,10 @@ from bbops_server.process.messages.builds import (
     Summarize,
     SummarizeAnswer,
 )
+from bbops_server.publish.build.build_input import BuildInput
 from bbops_server.publish.build.executor import SyncHandlers
 from bbops_server.publish.build.frontend import write_frontend
 from bbops_server.publish.build.gate import ReleaseGate
-from bbops_server.publish.build.project_tests import BuildInput
 from bbops_server.publish.build.proposed_change import find_removed
 from bbops_server.publish.build.sources import OpenSources, SourceFields
 from bbops_server.publish.build.tables import DatabaseHandlers, DeclaredTables

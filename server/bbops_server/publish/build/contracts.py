@@ -8,8 +8,8 @@ from typing import Final
 
 import msgspec
 
-from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.errors import ProjectError, ServerError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.compiler.compile.release import check
 from bbops.language.resources.project import Engine
 from bbops.review.contract.contract import Contract

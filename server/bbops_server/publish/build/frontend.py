@@ -25,7 +25,7 @@ from bbops.compiler.check._files import find_files
 from bbops.language.project import Project
 from bbops.review.contract.sessions import session
 from bbops.source.tree import Entry, Tree
-from bbops_server.data_plane.live.swap import read_recent
+from bbops_server.data_plane.live.recent_frontends import read_recent
 from bbops_server.data_plane.pages.frontend import (
     Asset,
     Keeping,

@@ -16,8 +16,9 @@ from typing import Any, Final
 
 import msgspec
 
-from bbops.base.diagnostics import Diagnostic, JsonDiagnostic, Place
+from bbops.base.diagnostics import Diagnostic, Place
 from bbops.base.errors import BbopsError, ServerError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.process.children import Child, ChildGone, ChildTimeout
 from bbops_server.process.forks.keeper import Zygotes
 from bbops_server.process.forks.limits import TEST_RUN
@@ -25,7 +26,7 @@ from bbops_server.process.messages.builds import EndTests, RunBuildTests
 from bbops_server.process.messages.forks import CaseReport, CaseStarted, ForkTestRun
 from bbops_server.process.messages.request import DoneAnswer
 from bbops_server.process.messages.service import Handlers
-from bbops_server.publish.build.project_tests import BuildInput
+from bbops_server.publish.build.build_input import BuildInput
 
 TEST_SECONDS: Final = 120
 """The time limit for all tests of a project."""

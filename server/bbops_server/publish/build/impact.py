@@ -27,10 +27,10 @@ from bbops_server.process.messages.forks import CaseReport
 from bbops_server.process.messages.proposals import ImpactPlan, Propose, ProposedChange, WeighTables
 from bbops_server.process.messages.service import Handlers
 from bbops_server.process.messages.tables import CopiedRows, CopyRows
+from bbops_server.publish.build.build_input import BuildInput
 from bbops_server.publish.build.compiling import ReleaseCompiler
 from bbops_server.publish.build.executor import Executor
 from bbops_server.publish.build.gate import ReleaseGate
-from bbops_server.publish.build.project_tests import BuildInput
 from bbops_server.publish.build.proposed_change import (
     agree,
     assess,

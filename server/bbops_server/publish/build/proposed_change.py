@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bbops.base.diagnostics import Diagnostic, JsonDiagnostic
+from bbops.base.diagnostics import Diagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.compiler.check import CheckedProject
 from bbops.compiler.compile.release import check
 from bbops.database.migrate.looking import Looked

@@ -12,7 +12,7 @@ from typing import Final
 
 from bbops.source.git.proposals import PREVIEW
 from bbops_server.data_plane.drafts.keys import derive_key
-from bbops_server.process.host.secrets import keep_key
+from bbops_server.process.host.files import keep_key
 from bbops_server.process.messages.drafts import DraftPlace
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.settings import ProjectSettings

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProposalTestResult
 from bbops_server.accounts.features import read_features_off
 from bbops_server.process.children import SupervisedChild

@@ -8,8 +8,8 @@ from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.errors import BbopsError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProposalTestResult
 from bbops_server.process.children import SupervisedChild
 from bbops_server.process.messages.builds import EndTests, RunCommitTests

@@ -15,8 +15,8 @@ from typing import Any, Final
 
 from msgspec.structs import asdict
 
-from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.errors import BbopsError, ServerError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.data_plane.live.shared import Shared, make_bell
 from bbops_server.process.children import Child, ChildGone, SupervisedChild, hide_variables
 from bbops_server.process.messages.drafts import (

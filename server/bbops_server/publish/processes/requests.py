@@ -7,8 +7,8 @@ import socket
 from collections.abc import Awaitable, Iterable, Sequence
 from typing import Final, Protocol, TypeVar
 
-from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.errors import ServerError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.data_plane.live.shared import Shared
 from bbops_server.data_plane.realtime.fanout.end import CENTER
 from bbops_server.process.children import Child, SupervisedChild

@@ -14,8 +14,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
-from bbops.base.diagnostics import Diagnostic, JsonDiagnostic
+from bbops.base.diagnostics import Diagnostic
 from bbops.base.errors import BbopsError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ServerStatus
 from bbops.source.git.address import Address
 from bbops_server.forges.credentials import open_forge

@@ -15,7 +15,8 @@ from msgspec.structs import replace
 
 from bbops.base.errors import BbopsError, ServerError
 from bbops.interfaces.answers import DraftStatus, Publication, ServerStatus, Status
-from bbops_server.process.host.secrets import Secrets, record_schema
+from bbops_server.process.host.files import record_schema
+from bbops_server.process.host.secrets import Secrets
 from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.process.webhooks.outbox import WebhookOutbox
 from bbops_server.publish.drafts.drafts import ProjectDrafts

@@ -10,8 +10,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import structs
 
-from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.errors import BbopsError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProposalTestResult
 from bbops.source.git.proposals import Candidate, Forge, Proposal
 from bbops_server.process.messages.proposals import ProposedChange

@@ -9,7 +9,7 @@ from typing import Final
 
 import msgspec
 
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.base.render import plural
 from bbops.interfaces.ci.report import ReportDocument, make_document, render_section
 from bbops.interfaces.ci.results import ReportSection

@@ -13,8 +13,8 @@ from typing import Final
 
 import msgspec
 
-from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.errors import BbopsError, GitError
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProposalTestResult
 from bbops.review.plan.document import Document
 from bbops.source.git.place import Place, find_repository

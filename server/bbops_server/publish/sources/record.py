@@ -11,7 +11,7 @@ import msgspec
 from bbops.base.disk import replace_file
 from bbops.base.errors import ServerError
 from bbops.source.git.revisions import commit_of, read_revision
-from bbops_server.data_plane.live.swap import note_live
+from bbops_server.data_plane.live.recent_frontends import note_live
 from bbops_server.process.messages.builds import BuiltRelease
 from bbops_server.process.messages.tables import FindRelease
 from bbops_server.publish.sources.context import PublishContext

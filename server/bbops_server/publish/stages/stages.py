@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar, cast
 from urllib.parse import quote
 
-from bbops.base.diagnostics import JsonDiagnostic
 from bbops.base.errors import (
     BbopsError,
     DatabaseError,
@@ -24,6 +23,7 @@ from bbops.base.errors import (
     SwitchTooLong,
     TriggerRefused,
 )
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.work.signatures import Scheme, check_secret
 from bbops_server.accounts.features import read_features_off

@@ -16,7 +16,7 @@ from typing import Final
 
 import msgspec
 
-from bbops.base.diagnostics import JsonDiagnostic
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProjectCondition, Publication, Status
 
 SERVER_WARNINGS: Final = frozenset({"addon-needs", "local-storage-not-shared"})
