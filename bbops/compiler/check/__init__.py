@@ -1,4 +1,4 @@
-"""Rules across resources, one file each. A rule yields diagnostics; it never raises or prints.
+"""Rules across resources, one file a subject. A rule yields diagnostics; it never raises or prints.
 
 Each module has `check(project) -> Iterator[Diagnostic]` and is found by being here.
 """

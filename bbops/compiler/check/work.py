@@ -1,4 +1,4 @@
-"""Work that may never end, and events that may be lost: warnings."""
+"""Work that may never end, run twice or overlap, and events that may be lost: warnings."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.base.names import title_of
+from bbops.compiler.check._checked import CheckedProject
 from bbops.compiler.check._order import called
 from bbops.compiler.check._surroundings import ResolvedProject
 from bbops.language.project import Project, Resource
@@ -20,7 +21,13 @@ from bbops.language.steps.transaction import Transaction
 from bbops.language.steps.update import Update
 
 
-def check(project: ResolvedProject) -> Iterator[Diagnostic]:
+def check(project: CheckedProject) -> Iterator[Diagnostic]:
+    """Yield warnings for jobs and events."""
+    yield from _check_work_doubts(project)
+    yield from _check_work_repeats(project)
+
+
+def _check_work_doubts(project: ResolvedProject) -> Iterator[Diagnostic]:
     """Yield triggers that start themselves, and events apart from the change that they tell of."""
     for trigger in project.triggers.values():
         yield from _feeds_itself(project, trigger)
@@ -82,3 +89,38 @@ def _apart(
         for block in step.blocks():
             yield from _apart(function, block, has_written=has_written)
         has_written = has_written or any(_change(one)[0] for one in every_step([step]))
+
+
+def _check_work_repeats(project: ResolvedProject) -> Iterator[Diagnostic]:
+    """Yield webhooks whose repeated deliveries run again, and `unique` jobs in parallel lanes."""
+    for trigger in project.triggers.values():
+        yield from _unnamed(trigger)
+    for function in project.functions.values():
+        for step in function.model.every_step:
+            if isinstance(step, Enqueue) and step.enqueue.unique is not None:
+                yield from _in_parallel(project, function, step)
+
+
+def _unnamed(trigger: Resource[Trigger]) -> Iterator[Diagnostic]:
+    webhook = trigger.model.webhook
+    if webhook is not None and webhook.signature.scheme == "hmac" and webhook.id is None:
+        yield Diagnostic(
+            trigger.place("webhook", "path"), "unnamed-delivery",
+            "a delivery that its service sends twice runs twice, unless it has the header"
+            " 'webhook-id'",
+            "name what identifies it in the body, such as 'id: data.id'", severity="warning",
+        )  # fmt: skip
+
+
+def _in_parallel(
+    project: ResolvedProject, function: Resource[Function], step: Enqueue
+) -> Iterator[Diagnostic]:
+    known = project.functions.get(str(step.enqueue.function))
+    job = known.model.job if known is not None else None
+    if known is not None and job is not None and job.lane is not None and job.lane.limit > 1:
+        yield Diagnostic(
+            function.at(step.place("unique")), "unique-in-parallel",
+            f"{title_of(known.name)} runs {job.lane.limit} jobs of a lane at a time, so a new job"
+            " may run beside the one of the same 'unique' that has begun",
+            "leave out the 'lane' of its 'job', or its 'limit'", severity="warning",
+        )  # fmt: skip
