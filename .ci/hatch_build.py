@@ -19,14 +19,19 @@ import islands
 WHEEL = {
     "bbops/": "bbops/",
     "server/bbops_server/": "bbops_server/",
-    "project-template/": "bbops/_assets/project-template/",
 }
 """Where the files of each folder lie in the wheel."""
 
-PAGES = "bbops/_assets/docs.tar.bz2"
-"""The pages of docs in the wheel: packed together, they take half the space."""
-LEFT_OUT = ("docs/decisions/", "docs/example/", "docs/upcoming/")
-"""Folders of the docs that no command, page or tool of an installation reads."""
+ARCHIVES = {
+    "docs/": "bbops/_assets/docs.tar.bz2",
+    "project-template/": "bbops/_assets/project-template.tar.bz2",
+    "server/bbops_server/control_plane/pages/": "bbops_server/control_plane/pages.tar.bz2",
+}
+"""Archives of folders in the wheel: packed together, texts take half the space."""
+LEFT_OUT = ("docs/decisions/", "docs/example/", "docs/upcoming/", "docs/style.md", "docs/bench.md")
+"""Pages for those who work on bbops: no command, page or tool of an installation reads them."""
+SERVED = (".css", ".svg")
+"""Files that the server sends as they are, so they are not packed."""
 
 
 class TrackedFiles(BuildHookInterface[Any]):
@@ -52,33 +57,42 @@ class TrackedFiles(BuildHookInterface[Any]):
         build_data["force_include"].update({file: to for file, to in named.items() if to})
         if self.target_name == "wheel":
             self.folder = TemporaryDirectory()
-            build_data["force_include"][pack_pages(root, files, self.folder.name)] = PAGES
+            for folder, target in ARCHIVES.items():
+                packed = pack(root, folder, files, Path(self.folder.name) / Path(target).name)
+                build_data["force_include"][str(packed)] = target
 
     def finalize(self, *_: Any) -> None:
-        """Remove the archive of the pages, which is in the wheel by now."""
+        """Remove the archives, which are in the wheel by now."""
         if self.folder:
             self.folder.cleanup()
 
 
 def place_in_wheel(file: str) -> str:
-    """Return where a file lies in the wheel; empty if it is not part of it."""
+    """Return where a file lies in the wheel; empty if it is packed, or not part of it."""
+    if is_in_archive(file):
+        return ""
     for folder, target in WHEEL.items():
         if file.startswith(folder):
             return target + file.removeprefix(folder)
     return ""
 
 
-def pack_pages(root: Path, files: list[str], folder: str) -> str:
-    """Write the pages of docs into an archive, whose bytes depend on the pages only."""
-    target = Path(folder) / Path(PAGES).name
+def is_in_archive(file: str) -> bool:
+    """Return whether a file is packed with its folder."""
+    is_packed = file.startswith(tuple(ARCHIVES)) and not file.startswith(LEFT_OUT)
+    return is_packed and not (file.startswith("server/") and file.endswith(SERVED))
+
+
+def pack(root: Path, folder: str, files: list[str], target: Path) -> Path:
+    """Write the files of a folder into an archive, whose bytes depend on the files only."""
     with tarfile.open(target, "w:bz2") as archive:
         for file in sorted(files):
-            if file.startswith("docs/") and not file.startswith(LEFT_OUT):
+            if file.startswith(folder) and is_in_archive(file):
                 data = (root / file).read_bytes()
-                member = tarfile.TarInfo(file.removeprefix("docs/"))
+                member = tarfile.TarInfo(file.removeprefix(folder))
                 member.size = len(data)
                 archive.addfile(member, BytesIO(data))
-    return str(target)
+    return target
 
 
 def built_files(root: Path) -> list[str]:

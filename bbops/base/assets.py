@@ -1,4 +1,4 @@
-"""Find the files that bbops brings along: inside the package, in a checkout beside it."""
+"""The documentation and the project template: archives in an installation, else folders."""
 
 from __future__ import annotations
 
@@ -8,21 +8,16 @@ from pathlib import Path
 from bbops.base.errors import BbopsError
 
 _PACKAGE = Path(__file__).parent.parent
-_PAGES = "docs.tar.bz2"
-"""The pages of docs in an installation: packed together, they take half the space."""
 
 
-def asset_folder(name: str) -> Path:
-    """Return the folder `project-template`.
+def read_template() -> dict[str, bytes]:
+    """Return the files of `project-template` by path, without the state of a run in a checkout.
 
     Raises:
-        BbopsError: this installation lacks it.
+        BbopsError: this installation lacks them.
     """
-    packed = _PACKAGE / "_assets" / name
-    found = packed if packed.is_dir() else _find_beside(name)
-    if found is None:
-        raise _incomplete(f"folder '{name}'")
-    return found
+    files = _read_assets("project-template", "*")
+    return {path: data for path, data in files.items() if not path.startswith((".env", ".bbops/"))}
 
 
 def read_documentation(folder: str = "") -> dict[str, str]:
@@ -31,14 +26,7 @@ def read_documentation(folder: str = "") -> dict[str, str]:
     Raises:
         BbopsError: this installation lacks them.
     """
-    packed, beside = _PACKAGE / "_assets" / _PAGES, _find_beside("docs")
-    if packed.is_file():
-        pages = _unpack(packed)
-    elif beside:
-        files = beside.rglob("*.md")
-        pages = {file.relative_to(beside).as_posix(): file.read_bytes() for file in files}
-    else:
-        raise _incomplete("pages of docs")
+    pages = _read_assets("docs", "*.md")
     start = f"{folder}/" if folder else ""
     return {
         path.removeprefix(start): pages[path].decode()
@@ -46,20 +34,27 @@ def read_documentation(folder: str = "") -> dict[str, str]:
     }  # fmt: skip
 
 
+def unpack(archive: Path) -> dict[str, bytes]:
+    """Return the files of a tar archive. Packed together, texts take half the space of a wheel."""
+    with tarfile.open(archive) as packed:  # read in order: a way back unpacks from the start
+        files = ((member.name, packed.extractfile(member)) for member in packed)
+        return {name: file.read() for name, file in files if file}
+
+
+def _read_assets(name: str, pattern: str) -> dict[str, bytes]:
+    packed, beside = _PACKAGE / "_assets" / f"{name}.tar.bz2", _find_beside(name)
+    if packed.is_file():
+        return unpack(packed)
+    if beside is None:
+        raise BbopsError(
+            f"this installation is incomplete: it has no '{name}'", hint="reinstall bbops"
+        )
+    files = sorted(file for file in beside.rglob(pattern) if file.is_file())
+    return {file.relative_to(beside).as_posix(): file.read_bytes() for file in files}
+
+
 def _find_beside(name: str) -> Path | None:
     """Return a folder of the checkout; beside an installed package, `docs` is not ours."""
     checkout = _PACKAGE.parent
     has_folder = (checkout / "pyproject.toml").is_file() and (checkout / name).is_dir()
     return checkout / name if has_folder else None
-
-
-def _unpack(packed: Path) -> dict[str, bytes]:
-    with tarfile.open(packed) as archive:  # read in order: a way back unpacks from the start
-        files = ((member.name, archive.extractfile(member)) for member in archive)
-        return {name: file.read() for name, file in files if file}
-
-
-def _incomplete(missing: str) -> BbopsError:
-    return BbopsError(
-        f"this installation is incomplete: it has no {missing}", hint="reinstall bbops"
-    )

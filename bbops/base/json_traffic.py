@@ -62,9 +62,6 @@ class EndpointRanking(msgspec.Struct, frozen=True):
     failing: list[EndpointTraffic]
 
 
-# ---- The reason of a refused request as a line of text, in the same words for pages and commands
-
-
 def summarize_refusal(refusal: Mapping[str, Any] | None) -> str:
     """Return code, message and fields at fault; empty without a refusal.
 

@@ -286,9 +286,6 @@ class DecidedCall(msgspec.Struct, frozen=True):
     call: AgentCall
 
 
-# ---- Addons of a project as JSON: what a server says of them, and the command line reads
-
-
 class TestedAddon(msgspec.Struct, frozen=True):
     """What came of a test of an addon's connection, in words for people; never a secret.
 

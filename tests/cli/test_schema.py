@@ -19,7 +19,7 @@ from bbops.language.steps._base import find_step_kind, step_kinds
 from bbops.review.contract.editor import NO_ACTION, schemas
 from bbops.review.contract.files import schema_file as contract_schema
 from bbops.review.contract.files import schema_files
-from bbops.review.plan.document import schema_file as plan_schema
+from bbops.review.plan.plan import schema_file as plan_schema
 from bbops.source.yaml.document import load
 from tests.conftest import ROOT, TEMPLATE
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from bbops_server.data_plane.drafts.origin import MOST_COOKIES, drop_passwords, keep_passing
+from bbops_server.data_plane.drafts.pages import MOST_COOKIES, drop_passwords, keep_passing
 from tests.support.draft_origin import PLATFORM, TYPES, answering
 from tests.support.drafting import answered
 from tests.support.hostile_drafts import enter, function, make, push

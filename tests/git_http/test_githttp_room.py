@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 import bbops_server.git_http.serving as rooms
-from bbops_server.git_http.request import GitRequest, Refusal
+from bbops_server.git_http.backend import GitRequest, Refusal
 from bbops_server.git_http.serving import MOST_FETCHES, MOST_PUSHES, MOST_WAITING, Concurrency
 from tests.support.patience import settle
 

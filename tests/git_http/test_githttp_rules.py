@@ -15,10 +15,10 @@ import pytest
 from bbops.base.diagnostics import Severity
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.commands._report import Terminal
+from bbops_server.git_http.backend import Refusal, Unpacking, read_request
 from bbops_server.git_http.checking import MOST_TOLD, render_found
 from bbops_server.git_http.hooks import SCRIPT, HookInput, Hooks, Say
 from bbops_server.git_http.refs import Rights, find_complaint, read_updates
-from bbops_server.git_http.request import Refusal, Unpacking, read_request
 from bbops_server.publish.status.events import ServerReady
 
 pytestmark = pytest.mark.quick

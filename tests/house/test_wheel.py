@@ -14,7 +14,7 @@ from hatchling.builders.sdist import SdistBuilder
 from hatchling.builders.wheel import WheelBuilder
 
 from bbops.interfaces.mcp.handbook import read_pages
-from tests.support.packing import LEFT_OUT, PAGES, copy, git, packed, tracked
+from tests.support.packing import ARCHIVES, copy, git, is_archived, packed, tracked
 
 __all__ = ["copy", "tracked"]
 
@@ -44,19 +44,25 @@ def test_the_wheel_is_what_git_tracks(copy: Path, tracked: list[str]) -> None:
     assert wheel_of(copy) == packed(tracked)
 
 
-def test_the_wheel_has_the_pages_of_docs_in_one_archive(copy: Path, tracked: list[str]) -> None:
+def test_the_wheel_has_docs_template_and_pages_as_archives(copy: Path, tracked: list[str]) -> None:
     built = next(WheelBuilder(str(copy)).build(directory=str(copy.parent / "dist")))
-    with zipfile.ZipFile(built) as wheel, tarfile.open(fileobj=wheel.open(PAGES)) as archive:
-        names = {f"docs/{name}" for name in archive.getnames()}
-    docs = {name for name in tracked if name.startswith("docs/")}
-    assert names == {name for name in docs if not name.startswith(LEFT_OUT)}
+    names = set[str]()
+    with zipfile.ZipFile(built) as wheel:
+        for folder, target in ARCHIVES.items():
+            with tarfile.open(fileobj=wheel.open(target)) as archive:
+                names |= {f"{folder}{name}" for name in archive.getnames()}
+    assert names == {name for name in tracked if is_archived(name)}
     assert {f"docs/{path}" for path in read_pages()} <= names
+    assert {"project-template/.gitignore", "project-template/.vscode/settings.json"} <= names
 
 
-def test_dot_files_of_the_template_are_in_the_wheel(copy: Path) -> None:
-    names = wheel_of(copy)
-    assert "bbops/_assets/project-template/.gitignore" in names
-    assert "bbops/_assets/project-template/.vscode/settings.json" in names
+@pytest.mark.long
+def test_the_wheel_with_islands_is_below_three_megabytes(
+    copy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BBOPS_ISLANDS", "need")
+    built = next(WheelBuilder(str(copy)).build(directory=str(copy.parent / "dist")))
+    assert Path(built).stat().st_size < 3_000_000
 
 
 def test_the_source_archive_is_what_git_tracks(copy: Path, sdist: Path) -> None:
@@ -84,18 +90,16 @@ def test_assets_are_found_in_a_wheel_and_nothing_beside_it(copy: Path, tmp_path:
     site = tmp_path / "site"
     with zipfile.ZipFile(built) as archive:
         archive.extractall(site)
-    (site / "schemas").mkdir()
     program = (
-        "from bbops.base.assets import asset_folder\n"
+        "from bbops.base.assets import read_template\n"
         "from bbops.edit.authoring.topics import read_codes\n"
-        "print((asset_folder('project-template') / '.gitignore').is_file())\n"
+        "print('.gitignore' in read_template(), 'project.yaml' in read_template())\n"
         "print(all(code.text for code in read_codes().values()), len(read_codes()) > 100)\n"
-        "try: asset_folder('schemas')\n"
-        "except Exception as error: print(error)"
+        "from bbops_server.control_plane.web.view import _make_loader\n"
+        "print('front.html' in _make_loader().list_templates())"
     )
     done = subprocess.run(
         [sys.executable, "-c", program],
         env={"PYTHONPATH": str(site)}, cwd=tmp_path, capture_output=True, text=True, check=True,
     )  # fmt: skip
-    assert done.stdout.splitlines()[:2] == ["True", "True True"]
-    assert "it has no folder 'schemas'" in done.stdout
+    assert done.stdout.splitlines() == ["True True", "True True", "True"]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from bbops_server.accounts.devices import LASTS
 from bbops_server.accounts.issuing import ACCESS_LASTS, CODE_LASTS, GRACE, REFRESH_LASTS
+from bbops_server.accounts.logins import LASTS
 from bbops_server.accounts.rules import GRANTED, GrantScope
 from bbops_server.mcp.oauth.client import MOST_BYTES, TIMEOUT_SECONDS
 from bbops_server.mcp.oauth.endpoints import Endpoints

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from bbops.compiler.check import validate
-from bbops.runtime.http.compression import SMALL_BYTES
 from bbops.runtime.http.forms import MAX_FIELDS
+from bbops.runtime.http.headers import SMALL_BYTES
 from bbops.runtime.http.uploads import MANY, MAX_FILES
 from bbops.source.tree import MemoryTree
 from tests.conftest import ROOT, sample

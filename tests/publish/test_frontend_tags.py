@@ -10,8 +10,8 @@ import pytest
 
 from bbops.compiler.check._files import MOST_FILES
 from bbops.source.git.address import Address
-from bbops.source.git.frontend_tags import LARGEST_BYTES, Taken
 from bbops.source.git.mirror import Mirror
+from bbops.source.git.numbered_tags import LARGEST_BYTES, Taken
 from bbops.source.git.series import TAG, find_refs
 from tests.support.patience import wait_for
 from tests.support.served import Served, git

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bbops.review.plan.codes import CODES
-from bbops.review.plan.document import encode
+from bbops.review.plan.plan import encode
 from bbops.review.plan.render.markdown import render_markdown
 from tests.support.planning import CASES, read_case
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 
-from bbops.review.plan.document import describe
 from bbops.review.plan.live import complete, read_answer
-from bbops.review.plan.plan import plan
+from bbops.review.plan.plan import describe, plan
 from bbops.review.plan.render.markdown import render_markdown
 from bbops.review.plan.render.text import render_text
 from bbops.source.tree import MemoryTree

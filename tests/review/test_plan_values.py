@@ -22,9 +22,8 @@ from bbops.base.errors import BbopsError
 from bbops.compiler.check import validate
 from bbops.database.migrate import migrate
 from bbops.language.project import Project
-from bbops.review.plan.document import Document, describe, encode, tree_id
 from bbops.review.plan.live import complete, read_answer
-from bbops.review.plan.plan import Plan, digest, plan
+from bbops.review.plan.plan import Document, Plan, describe, digest, encode, plan, tree_id
 from bbops.review.plan.render.markdown import MOST, escape, render_markdown
 from bbops.review.plan.render.text import WIDTH, render_text
 from bbops.source.tree import Entry, FolderTree, MemoryTree

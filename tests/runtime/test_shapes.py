@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.formats import is_email, is_url
-from bbops.runtime.values.queries import compile_query
-from bbops.runtime.values.shapes import compile_params, compile_shape
+from bbops.runtime.values.shapes import compile_params, compile_query, compile_shape
 
 Errors = dict[str, list[str]]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bbops.compiler.testing.client import Client, Reply
-from bbops.runtime.http.compression import SMALL_BYTES
+from bbops.runtime.http.headers import SMALL_BYTES
 from tests.conftest import Serving, run
 from tests.support.raw_requests import Ask, routes, talk
 

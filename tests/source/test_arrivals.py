@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from bbops.base.errors import GitError
-from bbops.source.git.arrivals import list_arrivals, read_blob, read_merged
+from bbops.source.git.arrivals import list_arrivals, read_blob, read_merged, require_listable
 from bbops.source.git.place import find_repository
-from bbops.source.git.reach import require_listable
 from bbops.source.git.signatures import TrustedKeys, find_unsigned
 from tests.support.git_store import Git, clean_environment, git, repository
 

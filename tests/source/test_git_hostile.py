@@ -14,12 +14,12 @@ from bbops.base.errors import GitError
 from bbops.language.loading.load import load
 from bbops.source.git import command as command_module
 from bbops.source.git.address import Address
+from bbops.source.git.arrivals import find_changed
 from bbops.source.git.command import run
 from bbops.source.git.comparing import read_patch
 from bbops.source.git.environment import Limits
 from bbops.source.git.mirror import Mirror
 from bbops.source.git.place import find_repository
-from bbops.source.git.reach import find_changed
 from bbops.source.git.store import GitTree, Store
 from bbops.source.tree import BlobId
 from tests.support.git_store import Git, clean_environment, git, head, repository

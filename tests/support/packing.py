@@ -14,11 +14,14 @@ from tests.conftest import ROOT
 PLACES = {
     "bbops/": "bbops/",
     "server/bbops_server/": "bbops_server/",
-    "project-template/": "bbops/_assets/project-template/",
 }
-PAGES = "bbops/_assets/docs.tar.bz2"
-LEFT_OUT = ("docs/decisions/", "docs/example/", "docs/upcoming/")
-"""Folders that only a checkout has."""
+ARCHIVES = {
+    "docs/": "bbops/_assets/docs.tar.bz2",
+    "project-template/": "bbops/_assets/project-template.tar.bz2",
+    "server/bbops_server/control_plane/pages/": "bbops_server/control_plane/pages.tar.bz2",
+}
+LEFT_OUT = ("docs/decisions/", "docs/example/", "docs/upcoming/", "docs/style.md", "docs/bench.md")
+"""Pages that only a checkout has."""
 JUNK = (
     "bbops/scratch.py",  # untracked
     "bbops/__pycache__/x.pyc",  # ignored
@@ -63,9 +66,16 @@ def copy(tracked: list[str], tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def packed(tracked: Iterable[str]) -> set[str]:
-    return {PAGES} | {
+    """Return the files of a wheel."""
+    return {*ARCHIVES.values()} | {
         target + name.removeprefix(folder)
         for name in tracked
         for folder, target in PLACES.items()
-        if name.startswith(folder)
+        if name.startswith(folder) and not is_archived(name)
     }
+
+
+def is_archived(name: str) -> bool:
+    """Return whether a file of the repository is in an archive of the wheel."""
+    is_served = name.startswith("server/") and name.endswith((".css", ".svg"))
+    return name.startswith(tuple(ARCHIVES)) and not name.startswith(LEFT_OUT) and not is_served

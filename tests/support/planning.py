@@ -13,9 +13,8 @@ from pathlib import Path
 from bbops.base.diagnostics import has_errors
 from bbops.compiler.check import Cache, validate
 from bbops.language.project import Project
-from bbops.review.plan.document import Document, describe
 from bbops.review.plan.live import complete, read_answer
-from bbops.review.plan.plan import plan
+from bbops.review.plan.plan import Document, describe, plan
 from bbops.source.tree import FolderTree, MemoryTree
 from tests.conftest import ROOT, Files
 

@@ -9,8 +9,8 @@ from typing import Any
 
 from bbops.base.diagnostics import has_errors
 from bbops.compiler.check._flows import Flows
-from bbops.compiler.check._order import Graph
 from bbops.compiler.check._surroundings import ResolvedProject, asking
+from bbops.compiler.check._ways import Graph
 from bbops.language.project import Project, Resource
 
 

@@ -8,7 +8,6 @@ from functools import partial, reduce
 from itertools import count
 
 from bbops.base.diagnostics import Diagnostic, has_errors
-from bbops.compiler.check._order import Graph, in_order
 from bbops.compiler.check._surroundings import (
     ResolvedProject,
     arguments,
@@ -17,6 +16,7 @@ from bbops.compiler.check._surroundings import (
     missing,
     readable,
 )
+from bbops.compiler.check._ways import Graph, in_order
 from bbops.language.expressions.constants import DOUBTS
 from bbops.language.expressions.known import FlowFacts, rejoined
 from bbops.language.expressions.scope import Scope, Watch

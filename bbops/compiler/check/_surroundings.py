@@ -10,9 +10,8 @@ from typing import Final, Self
 
 from bbops.base.diagnostics import Hint, SetEntry
 from bbops.base.names import title_of
-from bbops.compiler.check._order import Graph, dependencies
 from bbops.compiler.check._roles import find_roles
-from bbops.compiler.check._ways import Way, find_ways, joined_root
+from bbops.compiler.check._ways import Graph, Way, dependencies, find_ways, joined_root
 from bbops.language.expressions.known import FlowFacts
 from bbops.language.expressions.types import (
     ANY,
@@ -231,9 +230,6 @@ def _params(project: ResolvedProject, name: str, shape: Shape | None) -> Type:
         sure = always and name not in project.callers
         found[parameter] = TEXT if sure else TEXT.or_null()
     return map_of({**found, **shape_types(shape or {})}, "params")
-
-
-# ---- A project, with what its declarations mean to each function
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,8 @@ from typing import Any, Final, NamedTuple
 
 from bbops.base.diagnostics import Diagnostic, Hint, ReplaceWord, suggest
 from bbops.compiler.check._checked import CheckedProject
-from bbops.compiler.check._order import called
 from bbops.compiler.check._outside import Outside
-from bbops.compiler.check._ways import event_of
+from bbops.compiler.check._ways import called, event_of
 from bbops.compiler.check.triggers import (
     check_key,
     check_own_events,

@@ -7,8 +7,8 @@ from itertools import chain
 
 from bbops.base.diagnostics import Diagnostic
 from bbops.compiler.check._checked import CheckedProject
-from bbops.compiler.check._order import called, in_order
 from bbops.compiler.check._surroundings import ResolvedProject
+from bbops.compiler.check._ways import called, in_order
 from bbops.language.project import Project, Resource
 from bbops.language.resources.function import Function
 from bbops.language.steps._base import Step, every_step

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from bbops.base.diagnostics import Diagnostic
 from bbops.base.names import title_of
 from bbops.compiler.check._checked import CheckedProject
-from bbops.compiler.check._order import called
 from bbops.compiler.check._surroundings import ResolvedProject
+from bbops.compiler.check._ways import called
 from bbops.language.project import Project, Resource
 from bbops.language.resources.function import Function
 from bbops.language.resources.trigger import Trigger

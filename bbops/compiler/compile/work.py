@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from bbops.base.names import env_name
 from bbops.compiler.check import CheckedProject
-from bbops.compiler.check._order import called
+from bbops.compiler.check._ways import called
 from bbops.compiler.check.tasks import constant_of
 from bbops.compiler.check.triggers import find_input, find_outside
 from bbops.compiler.compile.agents import (
@@ -347,9 +347,6 @@ def _digests(durable: dict[str, bytes]) -> Callable[[str], str]:
         return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
 
     return digest
-
-
-# ---- Compile when tasks run
 
 
 def compile_schedule(work: str, task: Task) -> dict[str, Any]:

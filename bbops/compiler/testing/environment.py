@@ -44,9 +44,6 @@ def make_environment(project: Project) -> Iterator[tuple[str, str | None]]:
             yield name, f"test-value-of-{name}-".ljust(64, "x")
 
 
-# ---- Test the connection of an addon of a project, with values that somebody gives
-
-
 async def try_addon(
     project: Project, name: str, value_of: Callable[[str], str | None], http: Http, clock: Clock
 ) -> Connection:

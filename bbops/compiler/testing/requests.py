@@ -23,7 +23,7 @@ from bbops.runtime.http.in_flight import ActiveRequest
 from bbops.runtime.http.stream_answers import read_events
 from bbops.runtime.values.failures import InvalidInput
 from bbops.runtime.values.operators import kind
-from bbops.runtime.values.queries import refuse_unknown, spread
+from bbops.runtime.values.shapes import refuse_unknown, spread
 
 _BOUNDARY: Final = "bbops-test-0f3a6c9e5d1b4872"
 

@@ -30,11 +30,17 @@ from bbops.compiler.testing.expecting import found_work, wrong_work
 from bbops.compiler.testing.host import KeptEvents, KeptFiles, KeptLog, StillClock, fake_host
 from bbops.compiler.testing.mocks import Mocks
 from bbops.compiler.testing.outcome import Answer, Outcome, Wrong
-from bbops.compiler.testing.payloads import typed_event, typed_rows
 from bbops.compiler.testing.requests import ask_endpoint, ask_function
 from bbops.compiler.testing.rows import WrongRow
 from bbops.compiler.testing.tracing import Tracer
-from bbops.compiler.testing.values import compute, differences, plain, shown
+from bbops.compiler.testing.values import (
+    compute,
+    differences,
+    plain,
+    shown,
+    typed_event,
+    typed_rows,
+)
 from bbops.compiler.testing.working import Working, ask_work, coming_events, event_of, read_tables
 from bbops.database.open import work_dialect
 from bbops.language.project import Project, Resource

@@ -183,9 +183,6 @@ def _contents(connection: sqlite3.Connection, size_bytes: int) -> Contents:
     return Contents(size_bytes, tables, spec_hash)
 
 
-# ---- Keep a copy of a database file before something in it is lost
-
-
 def keep_copy(live: sqlite3.Connection, path: Path, name: str) -> Path:
     """Write what `live` holds to `<file>.before-<name>` beside the file, and return its path.
 

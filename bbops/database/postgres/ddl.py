@@ -185,8 +185,6 @@ def listed(columns: tuple[str, ...]) -> str:
     return ", ".join(f'"{column}"' for column in columns)
 
 
-# ---- bbops' own tables beside a project's tables; their names begin with `_bbops_`
-
 _TABLES: Final = (
     """
 CREATE TABLE IF NOT EXISTS _bbops_schema (

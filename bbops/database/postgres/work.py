@@ -89,9 +89,6 @@ class PostgresWork:
     clear_cause = ""
 
 
-# ---- Show other servers that a worker is alive: as long as its connection holds a lock
-
-
 @asynccontextmanager
 async def alive(place: PostgresPlace, owner: str) -> AsyncIterator[asyncio.Event]:
     """Hold the lock of a worker: others notice its end, even a kill, at their next look.

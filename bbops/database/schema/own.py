@@ -6,8 +6,6 @@ import sqlite3
 from dataclasses import dataclass
 from typing import Final
 
-# ---- The tables of agents: runs, their steps, calls that wait for approval, and chats
-
 AGENT_TABLES: Final = """
 CREATE TABLE IF NOT EXISTS _bbops_chats (id {text} PRIMARY KEY, agent {text} NOT NULL,
   owner {text} NOT NULL, began_at {number} NOT NULL, spoke_at {number} NOT NULL,

@@ -92,8 +92,6 @@ class Deadline:
         return now > self.until
 
 
-# ---- Remember statements that were too slow for the event loop, and begin them in a thread
-
 _RUNS: Final = 8
 """The number of runs in a thread before the loop is tried again: rows and parameters change."""
 

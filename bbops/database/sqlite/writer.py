@@ -297,8 +297,6 @@ def savepoint(connection: sqlite3.Connection) -> Iterator[None]:
     connection.execute("RELEASE job")
 
 
-# ---- Let the writes of one turn of the event loop share a transaction, and its commit
-
 MOST: Final = 256
 """Writes that share one commit."""
 

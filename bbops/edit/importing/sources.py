@@ -115,9 +115,6 @@ def _parameters(schema: Any, name: str) -> dict[str, Any]:
     return shape
 
 
-# ---- Read a document from the disk, as far as documents may be large
-
-
 def read_document_file(path: Path) -> bytes:
     """Return the bytes of a file; one byte more than a document may have tells that it is larger.
 

@@ -18,8 +18,7 @@ from bbops.interfaces.ci.run import CiRun, project_name
 from bbops.interfaces.ci.sections.check import MAX_FINDINGS, CheckReport
 from bbops.interfaces.ci.sections.check import render as render_check
 from bbops.interfaces.ci.sections.plan import NEW, PlanReport, make_section
-from bbops.review.plan.document import Document, describe
-from bbops.review.plan.plan import Plan, plan
+from bbops.review.plan.plan import Document, Plan, describe, plan
 from bbops.review.plan.render.phrases import revision
 from bbops.review.plan.render.text import render_text
 from bbops.runtime.work.engine import now_ms

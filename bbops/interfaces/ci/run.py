@@ -101,8 +101,6 @@ def _find_run(env: Mapping[str, str]) -> CiRun:
     return found or fallback.read(env) or CiRun()
 
 
-# ---- The name of a project, also of a project with errors
-
 _FILE: Final = "project.yaml"
 _MAX_BYTES: Final = 1 << 20
 

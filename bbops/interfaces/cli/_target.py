@@ -1,8 +1,9 @@
-"""The target of commands about a project's work: a project of a server, or a draft of it."""
+"""The target of a command, its question before many changes, and its list."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar
@@ -11,6 +12,7 @@ import click
 import msgspec
 
 from bbops.base.console import say
+from bbops.base.errors import BbopsError
 from bbops.base.render import printable
 from bbops.interfaces.cli._server import (
     as_json_option,
@@ -19,6 +21,8 @@ from bbops.interfaces.cli._server import (
     of_server,
     open_remote,
 )
+
+# ---- Print a list from a server: a line for each item, or JSON
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -97,3 +101,43 @@ limit_option = click.option(
     "--limit", default=100, show_default=True, type=click.IntRange(1, 1_000),
     help="How many are listed.",
 )  # fmt: skip
+
+
+Item = TypeVar("Item")
+
+
+def print_list(
+    items: Sequence[Item], line: Callable[[Item], str], *, none: str = "", as_json: bool
+) -> None:
+    """Print items in their order.
+
+    Args:
+        line: returns the text of an item; its lines after the first are indented.
+        none: the text for an empty list, unless JSON is printed.
+    """
+    if as_json:
+        say(msgspec.json.encode(items).decode())
+        return
+    for item in items:
+        say(line(item))
+    if none and not items:
+        say(none)
+
+
+yes_option = click.option("--yes", is_flag=True, help="Do not ask.")
+
+
+def confirm(question: str) -> bool:
+    """Print a question on stderr, and return its answer.
+
+    Raises:
+        BbopsError: the input ends without an answer, as in a script.
+        click.Abort: the user interrupts the question.
+    """
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:
+        if sys.stdin.isatty():
+            raise
+    click.echo(err=True)
+    raise BbopsError("the question has no answer: the input is empty", hint="add --yes")

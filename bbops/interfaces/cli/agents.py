@@ -27,14 +27,15 @@ from bbops.interfaces.cli._agent_lines import (
     story_lines,
 )
 from bbops.interfaces.cli._command_group import CommandGroup, examples
-from bbops.interfaces.cli._confirm import confirm, yes_option
-from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._server import open_remote
 from bbops.interfaces.cli._target import (
     ProjectTarget,
+    confirm,
     limit_option,
+    print_list,
     with_project_target,
     with_target,
+    yes_option,
 )
 from bbops.interfaces.cli.validate import require_project
 from bbops.source.tree import FolderTree

@@ -12,8 +12,13 @@ from bbops.base.json_work import Delivery, DeliveryStory, DeliveryTry, StartedJo
 from bbops.base.moments import shown_time
 from bbops.base.render import one_line, printable
 from bbops.interfaces.cli._command_group import CommandGroup, examples
-from bbops.interfaces.cli._listing import print_list
-from bbops.interfaces.cli._target import ProjectTarget, describe_started, limit_option, with_target
+from bbops.interfaces.cli._target import (
+    ProjectTarget,
+    describe_started,
+    limit_option,
+    print_list,
+    with_target,
+)
 
 _COLORS: Final = {
     "received": "green", "delivered": "green", "waiting": "yellow", "failed": "red",

@@ -12,8 +12,8 @@ from bbops.base.console import say
 from bbops.base.render import plural, printable
 from bbops.interfaces.answers import DraftStatus
 from bbops.interfaces.cli._command_group import CommandGroup, examples
-from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
+from bbops.interfaces.cli._target import print_list
 from bbops.runtime.values.units import seconds
 
 _LONGEST_SECONDS: Final = 86_400

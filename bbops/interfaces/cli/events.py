@@ -12,9 +12,14 @@ from bbops.base.json_work import EmittedEvent, LoggedEvent, ReplayedEvents
 from bbops.base.moments import shown_time
 from bbops.base.render import one_line, plural, printable
 from bbops.interfaces.cli._command_group import CommandGroup, examples
-from bbops.interfaces.cli._confirm import confirm, yes_option
-from bbops.interfaces.cli._listing import print_list
-from bbops.interfaces.cli._target import ProjectTarget, limit_option, with_target
+from bbops.interfaces.cli._target import (
+    ProjectTarget,
+    confirm,
+    limit_option,
+    print_list,
+    with_target,
+    yes_option,
+)
 from bbops.interfaces.cli.requests import read_moment
 
 

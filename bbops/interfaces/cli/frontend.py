@@ -14,8 +14,8 @@ from bbops.base.console import say
 from bbops.base.errors import BbopsError
 from bbops.base.render import printable
 from bbops.interfaces.cli._command_group import CommandGroup, examples
-from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
+from bbops.interfaces.cli._target import print_list
 
 _ANY_DATE = (1980, 1, 1, 0, 0, 0)
 """The date of each file in an archive: the same files give the same bytes."""

@@ -33,7 +33,7 @@ def command(resource: str, folder: Path, project: str, limit: int, *, as_json: b
 
     Each has the version in which it first went live, if any. Renames are followed.
     """
-    from bbops.source.git.file_history import read_past  # noqa: PLC0415 - after --help
+    from bbops.source.git.restoring import read_past  # noqa: PLC0415 - after --help
 
     local = find_local_project(folder)
     versions = read_own_versions(local, project)

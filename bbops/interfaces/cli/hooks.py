@@ -11,8 +11,8 @@ from bbops.base.console import say
 from bbops.base.render import printable
 from bbops.interfaces.answers import WebhookMessage
 from bbops.interfaces.cli._command_group import CommandGroup, examples
-from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._server import as_json_option, of_server, open_remote
+from bbops.interfaces.cli._target import print_list
 
 RECEIVER_SECONDS = 40.0
 """A receiver has 15 s to respond, and may need as long for an earlier message."""

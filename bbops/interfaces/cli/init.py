@@ -14,7 +14,7 @@ from typing import Any
 
 import click
 
-from bbops.base.assets import asset_folder
+from bbops.base.assets import read_template
 from bbops.base.console import say
 from bbops.base.errors import BbopsError
 from bbops.interfaces.cli._command_group import examples
@@ -107,19 +107,9 @@ def template_files(name: str, forge: str = _NO_FORGE) -> dict[str, bytes]:
         name: the project's name.
         forge: the forge whose CI gets a file: `github`, `gitlab` or `none`.
     """
-    from bbops.source.tree import FolderTree  # noqa: PLC0415 - pydantic; the checks above answer faster
-
-    tree = FolderTree(asset_folder("project-template"))
-    # In a checkout of bbops, a developer may have run the template.
-    entries = [
-        entry for entry in tree.entries() if entry.kind == "file" and entry.path != ".env"
-    ]  # fmt: skip
-    texts = tree.read([entry.blob for entry in entries])
     others = tuple(chain.from_iterable(_FORGES[other] for other in _FORGES if other != forge))
-    files = {
-        str(entry.path): texts[entry.blob]
-        for entry in entries if not str(entry.path).startswith(others)
-    }  # fmt: skip
+    template = read_template()
+    files = {path: data for path, data in template.items() if not path.startswith(others)}
     files["project.yaml"] = rename(files["project.yaml"], name)
     return files
 

@@ -13,13 +13,14 @@ from bbops.base.json_work import ChangedJobs, Job, JobList, JobStory
 from bbops.base.moments import shown_time
 from bbops.base.render import one_line, plural, printable
 from bbops.interfaces.cli._command_group import CommandGroup, examples
-from bbops.interfaces.cli._confirm import confirm, yes_option
-from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._target import (
     ProjectTarget,
+    confirm,
     limit_option,
+    print_list,
     with_project_target,
     with_target,
+    yes_option,
 )
 
 _COLORS: Final = {

@@ -16,8 +16,8 @@ from bbops.base.errors import ServerError
 from bbops.base.render import one_line
 from bbops.interfaces.answers import ApiKeyInfo, IssuedKey
 from bbops.interfaces.cli._command_group import CommandGroup, examples
-from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
+from bbops.interfaces.cli._target import print_list
 from bbops.interfaces.client import Remote
 
 T = TypeVar("T")

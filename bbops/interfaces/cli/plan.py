@@ -32,7 +32,7 @@ from bbops.source.tree import FolderTree
 if TYPE_CHECKING:
     from bbops.compiler.check import Cache, CheckedProject
     from bbops.language.project import Project
-    from bbops.review.plan.document import Document
+    from bbops.review.plan.plan import Document
     from bbops.source.git.store import Store
     from bbops.source.tree import Tree
 
@@ -109,7 +109,7 @@ def command(
 
 def _render(document: Document, form: str) -> str:
     if form == "json":
-        from bbops.review.plan.document import encode  # noqa: PLC0415 - only for this
+        from bbops.review.plan.plan import encode  # noqa: PLC0415 - only for this
 
         return json.dumps(encode(document), indent=2, ensure_ascii=False)
     if form == "markdown":
@@ -123,8 +123,7 @@ def _render(document: Document, form: str) -> str:
 
 def _document(base: Tree, head: Tree, read_live_data: _ReadLiveData | None) -> Document:
     from bbops.compiler.check import Cache  # noqa: PLC0415 - after --help
-    from bbops.review.plan.document import describe  # noqa: PLC0415
-    from bbops.review.plan.plan import plan  # noqa: PLC0415
+    from bbops.review.plan.plan import describe, plan  # noqa: PLC0415
     from bbops.runtime.work.engine import now_ms  # noqa: PLC0415
 
     cache = Cache()

@@ -14,9 +14,9 @@ import msgspec
 from bbops.base.console import say
 from bbops.base.render import one_line, printable, render
 from bbops.interfaces.cli._command_group import CommandGroup, examples
-from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._local_project import NO_RECORDINGS
 from bbops.interfaces.cli._server import as_json_option, of_project, of_server, open_remote
+from bbops.interfaces.cli._target import print_list
 
 if TYPE_CHECKING:
     from bbops.base.json_diagnostics import JsonDiagnostic

@@ -7,8 +7,7 @@ import click
 from bbops.base.render import one_line, printable
 from bbops.interfaces.answers import AllowedPull, ForgeStatus, PullStatus
 from bbops.interfaces.cli._command_group import CommandGroup, examples
-from bbops.interfaces.cli._listing import print_list
-from bbops.interfaces.cli._target import ProjectTarget, with_project_target
+from bbops.interfaces.cli._target import ProjectTarget, print_list, with_project_target
 
 
 @examples("bbops pulls list", "bbops pulls allow 7 --head 4f3c2a1b9d8e7f6a5b4c3d2e1f0a9b8c7d6e5f4a")

@@ -7,8 +7,7 @@ import click
 from bbops.base.json_work import ChangedJobs, JsonReceiver
 from bbops.base.render import printable
 from bbops.interfaces.cli._command_group import CommandGroup, examples
-from bbops.interfaces.cli._listing import print_list
-from bbops.interfaces.cli._target import ProjectTarget, limit_option, with_target
+from bbops.interfaces.cli._target import ProjectTarget, limit_option, print_list, with_target
 
 
 @examples("bbops receivers list --disabled", "bbops receivers enable partners PARTNER_URL")

@@ -34,7 +34,7 @@ def command(folder: Path, *, project: bool, check: bool) -> int:
     from bbops.edit.authoring.folder import Folder  # noqa: PLC0415 - pydantic and every step
     from bbops.review.contract.files import schema_file as contract_schema  # noqa: PLC0415
     from bbops.review.contract.files import schema_files  # noqa: PLC0415
-    from bbops.review.plan.document import schema_file as plan_schema  # noqa: PLC0415
+    from bbops.review.plan.plan import schema_file as plan_schema  # noqa: PLC0415
 
     all_schemas = schema_files(_names(folder) if project else None)
     if not project:

@@ -16,11 +16,11 @@ from bbops.base.json_work import ChangedJobs, JobList, TaskTicks, TaskTime
 from bbops.base.moments import shown_time
 from bbops.base.render import printable
 from bbops.interfaces.cli._command_group import CommandGroup, examples
-from bbops.interfaces.cli._listing import print_list
 from bbops.interfaces.cli._server import find_server
 from bbops.interfaces.cli._target import (
     ProjectTarget,
     describe_started,
+    print_list,
     with_project_target,
     with_target,
 )

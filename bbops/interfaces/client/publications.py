@@ -65,8 +65,6 @@ class PublicationRequests(ServerConnection):
         return self._read(response, list[Publication])
 
 
-# ---- Requests about drafts
-
 ROWS_SECONDS: Final = 650.0
 
 
@@ -133,8 +131,6 @@ class DraftRequests(ServerConnection):
         response = self._request("POST", path, body, seconds=ROWS_SECONDS)
         return self._read(response, dict[str, dict[str, int]])["rows"]
 
-
-# ---- Requests about proposals
 
 T = TypeVar("T")
 
@@ -208,8 +204,6 @@ class ProposalRequests(ServerConnection):
         path = f"/api/projects/{quote(name, safe='')}/proposals/{number}{subject}"
         return self._read(self._request(method, path, body, seconds=MERGE_SECONDS), kind)
 
-
-# ---- Requests about frontends that are published separately
 
 PUBLISH_SECONDS: Final = 260.0
 

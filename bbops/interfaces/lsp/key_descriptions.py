@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-# ---- Descriptions of the keys of endpoints for a table, a sentence each
-
 CRUD_KEYS: Final = {
     "Crud.table": "The table whose rows the routes are about.",
     "Crud.path": "The path of `list` and `create`; the other paths end with the row's key.",
@@ -37,8 +35,6 @@ CRUD_KEYS: Final = {
     "Update.set": "Values that the server also sets, by column.",
 }
 
-
-# ---- Descriptions of the keys of a project's own addons, a sentence each
 
 OWN_ADDON_KEYS: Final = {
     "server": "The URL of the API; paths of steps are below it. `config.endpoint` replaces it.",
@@ -89,7 +85,6 @@ OWN_ADDON_KEYS: Final = {
     "OwnStep.title": "What the step does, in a few words.",
 }
 
-# ---- Descriptions of the keys of tasks, triggers, realtime, agents and addons
 
 WORK_KEYS = {
     "every": "How often it runs, such as `15m`.",

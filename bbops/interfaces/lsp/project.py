@@ -90,9 +90,6 @@ def kind_of(path: str, root: object = None) -> tuple[str, str, type[Model]] | No
     return folder, name, model_of(folder, name, root)
 
 
-# ---- The files of a folder, with an editor's open documents in place of the saved ones
-
-
 class Overlay:
     """A Tree with the text of open documents, saved or not."""
 

@@ -10,7 +10,7 @@ from typing import Final
 
 from bbops.base.assets import read_documentation
 
-_LEFT_OUT: Final = ("decisions/", "example/")
+_LEFT_OUT: Final = ("decisions/", "example/", "style.md", "bench.md")
 _HEADING: Final = re.compile(r"^(#{1,3}) (.+)$")
 _NOT_IN_ANCHOR: Final = re.compile(r"[^\w\- ]")
 _LEAD: Final = re.compile(r"^\*\*[^*]+\*\* ")

@@ -101,9 +101,6 @@ def members(node: Node, root: str) -> Iterator[str]:
                 yield from members(inner, root)
 
 
-# ---- Find names of a query that are misspelt, to say so instead of what comes of them
-
-
 def find_misspelt(scope: Scope, *nodes: s.Node) -> tuple[s.Member, str] | None:
     """Return the first query read that is not declared though its like is, and the hint."""
     for node in nodes:

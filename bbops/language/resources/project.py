@@ -10,7 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from bbops.base.model import Model, need_one_of
 from bbops.base.names import Duration, EnvName, EnvReference, VariableName, env_name
-from bbops.language.resources._automatic import Errors
+from bbops.language.resources._access import Errors
 from bbops.language.resources._kind import EndpointName, Kind, TableName
 from bbops.language.resources._sign_in import Host, Profile, Provider, ProviderName
 from bbops.language.resources.channel import HeaderName

@@ -399,8 +399,6 @@ def _many(item: Any, holes: Mapping[str, ast.expr | list[ast.stmt]]) -> list[Any
     return [_filled(item, holes) if isinstance(item, ast.AST) else item]
 
 
-# ---- The declaration of a project's own step in addons/<addon>/, for its uses in functions
-
 Repeat = Literal["safe", "key", "no"]
 
 

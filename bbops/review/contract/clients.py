@@ -17,7 +17,7 @@ from bbops.review.contract.contract import (
     Topic,
 )
 from bbops.review.contract.sessions import operation_id
-from bbops.runtime.values.queries import EQUAL
+from bbops.runtime.values.shapes import EQUAL
 
 FORM: Final = "multipart/form-data"
 JSON: Final = "application/json"

@@ -13,6 +13,7 @@ from bbops.compiler.check import CheckedProject
 from bbops.language.json_schema import shape_schema
 from bbops.language.project import Route
 from bbops.review.contract.answers import answers, running
+from bbops.review.contract.asyncapi import topics
 from bbops.review.contract.chats import chats
 from bbops.review.contract.contract import Contract, Operation, Page, SentEvent
 from bbops.review.contract.examples import examples
@@ -28,7 +29,6 @@ from bbops.review.contract.sessions import (
     session,
 )
 from bbops.review.contract.shared import share
-from bbops.review.contract.topics import topics
 from bbops.source.tree import Tree
 
 PROSE: Final = "docs/"

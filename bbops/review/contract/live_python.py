@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Final
 
 from bbops.language.json_schema import Schema
+from bbops.review.contract.asyncapi import message_schema
 from bbops.review.contract.clients import core, of_webhooks, topic_call, webhook_title
 from bbops.review.contract.contract import Contract, SentEvent, Topic
-from bbops.review.contract.topics import message_schema
 
 Defined = Callable[[str, Schema], str]
 """Defines a type under an unused name, and returns that name."""

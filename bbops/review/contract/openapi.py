@@ -11,6 +11,7 @@ from http import HTTPStatus
 from typing import Any, Final
 
 from bbops.language.json_schema import Schema
+from bbops.review.contract.asyncapi import openapi_webhooks
 from bbops.review.contract.contract import (
     SHAPES,
     Answer,
@@ -22,7 +23,6 @@ from bbops.review.contract.contract import (
 )
 from bbops.review.contract.sessions import session_lines
 from bbops.review.contract.shared import rebuilt
-from bbops.review.contract.topics import openapi_webhooks
 
 VERSION: Final = "3.1.0"
 _HEADERS: Final[dict[str, Schema]] = {"retry-after": {"type": "integer", "minimum": 0}}

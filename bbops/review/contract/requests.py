@@ -10,7 +10,7 @@ from bbops.language.project import Project, Resource, Route
 from bbops.language.resources.function import Function
 from bbops.language.shape import Field, Shape
 from bbops.review.contract.contract import Body, Parameter
-from bbops.runtime.values.queries import EQUAL
+from bbops.runtime.values.shapes import EQUAL
 
 PARTS = ("input", "query", "params")
 JSON = "application/json"

@@ -85,9 +85,6 @@ def _camel(segment: str) -> str:
     return first + "".join(word.capitalize() if word[:1].isalpha() else f"_{word}" for word in rest)
 
 
-# ---- Describe how users sign in: the session contract that a frontend follows
-
-
 def _cookie(project: Project) -> Cookie | None:
     given = project.settings.model.session
     if given is None or given.cookie is None:

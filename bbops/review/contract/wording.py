@@ -22,7 +22,7 @@ from bbops.review.contract.contract import (
     Topic,
 )
 from bbops.review.contract.sessions import session_lines
-from bbops.runtime.values.queries import spread
+from bbops.runtime.values.shapes import spread
 
 _RULES: Final = ("minLength", "maxLength", "minimum", "maximum", "pattern", "default")
 _JSON: Final = "application/json"

@@ -29,8 +29,6 @@ from bbops.review.outline.relations import Relations, target_of
 from bbops.review.outline.steps import addon_of, outline_steps, summarize
 from bbops.source.yaml.document import Text
 
-# ---- Test files, with their cases
-
 
 def outline_tests(project: CheckedProject) -> Iterator[TestOutline]:
     """Yield the test files of a project by name."""
@@ -44,17 +42,12 @@ def outline_tests(project: CheckedProject) -> Iterator[TestOutline]:
         yield TestOutline(name, test.file, 1, about, kind, target, tuple(cases))
 
 
-# ---- Channels, with the endpoints in them
-
-
 def outline_channels(relations: Relations) -> Iterator[ChannelOutline]:
     """Yield the channels of a project by name."""
     inside = relations.endpoints_of_channels
     for name, channel in sorted(relations.project.channels.items()):
         yield _outline(channel, inside.get(name, ()))
 
-
-# ---- Endpoints, with the settings of their channels
 
 # ---- Functions, with the resources that run them
 

@@ -30,9 +30,8 @@ from bbops.review.plan.codes import Finding, finding, sort_findings
 from bbops.review.plan.opened import find_opened
 from bbops.review.plan.reach import find_reached
 from bbops.review.plan.rules import find_loosened_rules
-from bbops.review.plan.sent_webhooks import find_added_receivers
 from bbops.review.plan.table_rules import find_loosened_matches, find_loosened_tables
-from bbops.review.plan.topics import find_opened_topics
+from bbops.review.plan.topics import find_added_receivers, find_opened_topics
 from bbops.source.yaml.document import Mark
 
 _CLOSED = {"JWT", "API Key"}

@@ -10,9 +10,8 @@ from bbops.language.project import OPEN, Project, Resource, Route
 from bbops.review.plan.changes import Pairs, RoutePair, address, shown_roles, title
 from bbops.review.plan.codes import Finding, finding, sort_findings
 from bbops.review.plan.requests import find_answer_breaks, find_request_breaks
-from bbops.review.plan.sent_webhooks import find_sent_breaks
 from bbops.review.plan.table_rules import find_hidden_rows, find_tightened_matches
-from bbops.review.plan.topics import find_topic_breaks
+from bbops.review.plan.topics import find_sent_breaks, find_topic_breaks
 
 _SIGN_INS = ("login", "signup", "refresh", "logout")
 _FIELDS = {"token_field": "tokenField", "refresh_field": "refreshField",

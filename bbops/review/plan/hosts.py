@@ -78,8 +78,6 @@ def _of_addon(name: str, model: Any) -> Iterator[Server]:
         yield from (Server(f"https://{host}/") for host in found.hosts)
 
 
-# ---- Find sign-in services that are new or more trusted than before
-
 _CODE = "sign-in-provider-added"
 
 

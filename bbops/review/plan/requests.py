@@ -22,7 +22,7 @@ from bbops.review.contract.outputs import Output, outputs
 from bbops.review.contract.requests import PARTS, declared_fields, declaring, is_strict
 from bbops.review.plan.changes import title
 from bbops.review.plan.codes import Finding, finding
-from bbops.runtime.values.queries import EQUAL
+from bbops.runtime.values.shapes import EQUAL
 
 _TEXTS = frozenset({"string", "text", "email", "url", "uuid", "date", "datetime"})
 _WIDER = {("number", "integer"), ("decimal", "integer"), ("decimal", "number")}

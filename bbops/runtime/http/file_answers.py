@@ -15,8 +15,7 @@ from typing import Any, Final
 
 from bbops.base.doors import Folder
 from bbops.runtime.flow.run import Answer
-from bbops.runtime.http.compression import is_known
-from bbops.runtime.http.headers import Headers, find_header
+from bbops.runtime.http.headers import Headers, find_header, is_known
 from bbops.runtime.http.responses import BODYLESS, Answering
 from bbops.runtime.values.failures import FlowError, WrongKind
 from bbops.runtime.values.file_types import HEAD_BYTES, UNKNOWN, content_type, is_run_by_browsers

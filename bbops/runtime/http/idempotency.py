@@ -21,8 +21,7 @@ import msgspec
 
 from bbops.runtime.flow.run import Answer, Function, Run
 from bbops.runtime.flow.write_tracking import noting
-from bbops.runtime.http.compression import Parts
-from bbops.runtime.http.headers import find_header
+from bbops.runtime.http.headers import Parts, find_header
 from bbops.runtime.http.responses import MAX_ANSWER, Answering
 from bbops.runtime.values.failures import NOTHING, Failure, InvalidInput, Thrown
 from bbops.runtime.values.values import check_size

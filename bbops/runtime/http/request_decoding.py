@@ -16,7 +16,7 @@ from bbops.runtime.http.uploads import Received, Uploads
 from bbops.runtime.steps.api_keys import KEY_NAME
 from bbops.runtime.values.failures import InvalidInput, Thrown
 from bbops.runtime.values.formats import HAS_NUL, name_json_fault
-from bbops.runtime.values.queries import refuse_unknown
+from bbops.runtime.values.shapes import refuse_unknown
 
 _WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
 _PLAIN_JSON = frozenset({b"", b"application/json", b"application/json; charset=utf-8"})

@@ -19,10 +19,18 @@ from bbops.runtime.auth.tokens import Credentials, Tokens
 from bbops.runtime.flow.masking import Mask
 from bbops.runtime.flow.run import Answer, Run, bound_run, code_of, message_of
 from bbops.runtime.flow.tracing import RequestTracer
-from bbops.runtime.http.compression import SMALL_BYTES, Parts, spare
 from bbops.runtime.http.errors import Refusal, Wording, describe_refusal
 from bbops.runtime.http.exchanges import Exchange
-from bbops.runtime.http.headers import Headers, has_header, read_lines, set_headers, write
+from bbops.runtime.http.headers import (
+    SMALL_BYTES,
+    Headers,
+    Parts,
+    has_header,
+    read_lines,
+    set_headers,
+    spare,
+    write,
+)
 from bbops.runtime.steps.api_keys import ApiKeys
 from bbops.runtime.values.failures import (
     NOTHING,

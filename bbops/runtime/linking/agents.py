@@ -20,8 +20,7 @@ from bbops.runtime.linking.functions import link_condition
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.pipeline import Pipeline, Policy
 from bbops.runtime.steps.addons import Terms, make_reader
-from bbops.runtime.values.queries import compile_query
-from bbops.runtime.values.shapes import compile_shape
+from bbops.runtime.values.shapes import compile_query, compile_shape
 
 MOST_BYTES = 200_000
 """The largest body of a request to a chat."""

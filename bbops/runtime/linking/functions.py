@@ -11,8 +11,14 @@ from typing import Any
 from bbops.runtime.flow.run import Function, Shape
 from bbops.runtime.values.fields import Say
 from bbops.runtime.values.filters import FILTERS, FUNCTIONS
-from bbops.runtime.values.queries import compile_query, names_of
-from bbops.runtime.values.shapes import compile_form, compile_params, compile_shape, reads_exactly
+from bbops.runtime.values.shapes import (
+    compile_form,
+    compile_params,
+    compile_query,
+    compile_shape,
+    names_of,
+    reads_exactly,
+)
 
 
 @dataclass(frozen=True, slots=True)

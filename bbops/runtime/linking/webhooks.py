@@ -16,8 +16,7 @@ from bbops.runtime.linking.functions import resolve
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.pipeline import Pipeline, Policy
 from bbops.runtime.values.failures import NOTHING, FlowError, Thrown, WrongKind
-from bbops.runtime.values.queries import compile_query
-from bbops.runtime.values.shapes import compile_shape
+from bbops.runtime.values.shapes import compile_query, compile_shape
 from bbops.runtime.work.receivers import ConfiguredReceivers, Receiver, Receivers, TableReceivers
 from bbops.runtime.work.sent_webhooks import OutgoingWebhook
 from bbops.runtime.work.signatures import WebhookSignature

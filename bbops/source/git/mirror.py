@@ -21,7 +21,7 @@ from bbops.base.errors import GitError
 from bbops.source.git.address import Address, is_branch, require_branch
 from bbops.source.git.command import failure, run
 from bbops.source.git.environment import Limits
-from bbops.source.git.frontend_tags import FrontendTags, Taken
+from bbops.source.git.numbered_tags import FrontendTags, Taken
 from bbops.source.git.place import Place, frontend_scope
 from bbops.source.git.writing import NOTHING
 

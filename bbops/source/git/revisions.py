@@ -28,9 +28,6 @@ def commit_of(text: str | None) -> str:
     return read_revision(text).commit
 
 
-# ---- The part of a repository that is one project's: a folder, as a branch has it
-
-
 class Part(NamedTuple):
     """A folder of a repository, all of it where it is empty, as one branch has it."""
 

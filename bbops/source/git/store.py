@@ -356,9 +356,6 @@ def _parse_batch(output: bytes) -> dict[BlobId, bytes]:
     return found
 
 
-# ---- The files of one commit, as a Tree
-
-
 class GitTree:
     """A commit's files below `under`, read from the repository's objects: nothing is checked out.
 

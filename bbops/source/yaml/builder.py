@@ -12,16 +12,16 @@ from typing import Any, Final
 
 from yaml import events as kinds
 
-from bbops.source.yaml.complaints import (
+from bbops.source.yaml.events import (
     COMMA,
     NO_KEY,
     ONE_EACH,
     QUOTE_STAR,
     SECOND,
+    Parse,
     problem,
     refuse_name,
 )
-from bbops.source.yaml.events import Parse
 from bbops.source.yaml.nodes import Map, Mark, Problem, Seq, Text, Unreadable
 from bbops.source.yaml.scalars import resolve
 

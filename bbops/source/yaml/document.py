@@ -14,8 +14,7 @@ from typing import Any
 
 from bbops.source.yaml import places
 from bbops.source.yaml.builder import Builder, find_directions
-from bbops.source.yaml.complaints import explain, problem
-from bbops.source.yaml.events import Broken, Parse, parse
+from bbops.source.yaml.events import Broken, Parse, explain, parse, problem
 from bbops.source.yaml.nodes import Map, Mark, Problem, Seq, Text, Unreadable
 
 __all__ = ["MAX_BYTES", "Document", "Map", "Mark", "Problem", "Seq", "Text", "load"]

@@ -11,10 +11,10 @@ from bbops_server.accounts.addresses import Addresses
 from bbops_server.accounts.audit import Audit
 from bbops_server.accounts.ci_tokens import CiTokens
 from bbops_server.accounts.clients import Clients
-from bbops_server.accounts.devices import Devices
 from bbops_server.accounts.grants import Grants
 from bbops_server.accounts.invitations import Invitations
 from bbops_server.accounts.issuing import Issuing
+from bbops_server.accounts.logins import Devices
 from bbops_server.accounts.members import Members
 from bbops_server.accounts.people import People
 from bbops_server.accounts.playground import PlaygroundCalls

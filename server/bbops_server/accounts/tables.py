@@ -36,9 +36,6 @@ METADATA: Final = sa.MetaData()
 # ---- The tables of grants: what people let agents do, and the keys that agents ask by
 # A key is kept as a hash only, as in the tables beside these.
 
-# ---- The tables of workflows' tokens, and of the identity tokens that were exchanged for them
-
-# ---- The table of requests that users have sent from the Playground
 
 # ---- The tables of proposals, beside those of accounts
 

@@ -103,8 +103,6 @@ def restoring_files(backup: Path, state: Path, time: str) -> Iterator[BackedUp]:
         yield BackedUp(archive, held.size_bytes, held.files, new, root, keep)
 
 
-# ---- Show how far the copying of a large file is, to a person who waits for it
-
 LARGE_BYTES: Final = 64 << 20
 """Less is copied before a bar could be read."""
 

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from bbops.base.assets import asset_folder
 from bbops.interfaces.cli._command_group import examples
 from bbops_server.commands._settings import address_options, require_platform, state_folder
 
@@ -57,9 +56,9 @@ def make_project(folder: Path) -> None:
     from bbops.interfaces.cli.init import MESSAGE, require_empty, template_files  # noqa: PLC0415
     from bbops.source.git.store import init  # noqa: PLC0415
 
-    asset_folder("project-template")
+    files = template_files("my-backend")
     require_empty(folder)
-    init(folder, template_files("my-backend"), message=MESSAGE)
+    init(folder, files, message=MESSAGE)
 
 
 def tips(folder: Path) -> str:

@@ -142,8 +142,6 @@ def _number(text: str) -> float | None:
     return float(text) if text.isascii() and text.isdigit() and len(text) < 16 else None
 
 
-# ---- Responses of a forge that a conditional request can confirm
-
 MAX_ENTRIES: Final = 500
 MAX_BYTES: Final = 32 << 20
 

@@ -75,9 +75,6 @@ class TokenProof:
         return hmac.compare_digest(self._secret.encode(), self._token.encode())
 
 
-# ---- The schemes of webhooks by forge: each module with `KINDS` has one
-
-
 @cache
 def find_schemes() -> dict[ForgeKind, HookScheme]:
     """Return the scheme of each kind of forge."""

@@ -19,7 +19,7 @@ from typing import Final
 
 from bbops.base.errors import BbopsError
 from bbops_server.accounts.keys import make_id
-from bbops_server.git_http.request import Refusal
+from bbops_server.git_http.backend import Refusal
 
 SCRIPT: Final = Path(__file__).with_name("hook.py")
 MOST_BYTES: Final = 1 << 20

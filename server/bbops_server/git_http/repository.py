@@ -10,8 +10,8 @@ from typing import Any, Protocol
 from bbops.base.errors import GitError
 from bbops.source.git.place import Place
 from bbops_server.accounts.rules import Caller, Permission, may
+from bbops_server.git_http.backend import Refusal
 from bbops_server.git_http.refs import Rights
-from bbops_server.git_http.request import Refusal
 from bbops_server.publish.projects.protocols import DraftSource
 from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.sources.remote import RemoteSource

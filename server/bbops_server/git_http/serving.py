@@ -20,15 +20,16 @@ from bbops_server.git_http.backend import (
     PUSH_LIMITS,
     TOO_LARGE,
     Exchange,
+    GitRequest,
     Line,
+    Refusal,
+    Unpacking,
 )
 from bbops_server.git_http.hooks import Hooks
 from bbops_server.git_http.push import IsSame, Push
 from bbops_server.git_http.repository import Projects, Repository
-from bbops_server.git_http.request import GitRequest, Refusal, Unpacking
 from bbops_server.process.children import SupervisedChild
-from bbops_server.publish.impact.impact import HostedProject, ImpactReader
-from bbops_server.publish.impact.proposal_tests import ProposalTests
+from bbops_server.publish.impact.impact import HostedProject, ImpactReader, ProposalTests
 from bbops_server.publish.proposals.merge_status import MergeChecker
 from bbops_server.publish.proposals.workflow import ProposalWorkflow
 

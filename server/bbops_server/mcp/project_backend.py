@@ -53,11 +53,10 @@ from bbops_server.mcp.serialization import (
     serialize_proposal,
     serialize_proposal_detail,
 )
-from bbops_server.mcp.served import WORDS, Around, Served
-from bbops_server.mcp.served_jobs import ServedJobs, test_addon
+from bbops_server.mcp.served import WORDS, Around, Served, ServedJobs, test_addon
 from bbops_server.process.messages.builds import RunCommitTests
 from bbops_server.process.messages.proposals import DoWork
-from bbops_server.publish.impact.proposal_tests import TEST_SECONDS, ProposalTestRequest
+from bbops_server.publish.impact.impact import TEST_SECONDS, ProposalTestRequest
 from bbops_server.publish.sources.remote import RemoteSource
 from bbops_server.publish.sources.values import is_full_id
 
@@ -347,7 +346,7 @@ class ServedBackend:
         return Activity(items, found[0]["id"] if len(found) == limit else 0)
 
     async def test_addon(self, addon: str, draft: str) -> TestedAddon:
-        """Test the connection of an addon, see `bbops_server.mcp.served_jobs`."""
+        """Test the connection of an addon, see `bbops_server.mcp.served`."""
         return await test_addon(self._at, partial(wake, self._at), addon, draft)
 
     async def jobs(self, draft: str) -> JobBackend:

@@ -7,8 +7,6 @@ import re
 from dataclasses import astuple, dataclass
 from typing import Final, Literal, get_args
 
-# ---- A project's trust in the workflows of one repository
-
 IssuerKind = Literal["github", "gitlab"]
 ISSUER_KINDS: Final[tuple[IssuerKind, ...]] = get_args(IssuerKind)
 

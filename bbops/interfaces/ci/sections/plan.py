@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final, Literal
 
 from bbops.interfaces.ci.results import ReportSection
-from bbops.review.plan.document import Document
+from bbops.review.plan.plan import Document
 from bbops.review.plan.render.markdown import MARK, code, render_parts
 from bbops.review.plan.render.phrases import summary
 

@@ -87,7 +87,7 @@ def _of_project(repository: ProjectRepository) -> list[HistoryEntry]:
 
 
 def _of_resource(repository: ProjectRepository, ref: str) -> list[HistoryEntry]:
-    from bbops.source.git.file_history import read_past  # noqa: PLC0415
+    from bbops.source.git.restoring import read_past  # noqa: PLC0415
 
     path = repository.path(parse_ref(ref).file)
     commits = read_past(

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from bbops.base.render import printable
 from bbops.review.plan.codes import Finding
-from bbops.review.plan.document import Document
-from bbops.review.plan.plan import Plan
+from bbops.review.plan.plan import Document, Plan
 from bbops.review.plan.render import phrases
 
 MARK = "<!-- bbops plan -->"

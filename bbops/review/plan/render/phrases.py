@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from bbops.base.render import counted_rows, plural
 from bbops.review.plan.addons import writing_steps
 from bbops.review.plan.changes import ResourceChange, RouteChange
-from bbops.review.plan.document import Document
-from bbops.review.plan.plan import Plan
+from bbops.review.plan.plan import Document, Plan
 from bbops.review.plan.tables import TableChange
 from bbops.review.plan.work import STRANDED, WorkChange
 

@@ -11,8 +11,7 @@ import click
 
 from bbops.base.render import printable
 from bbops.review.plan.codes import CODES, Finding
-from bbops.review.plan.document import Document
-from bbops.review.plan.plan import Plan
+from bbops.review.plan.plan import Document, Plan
 from bbops.review.plan.render import phrases
 
 WIDTH = 100

@@ -7,7 +7,7 @@ from typing import Any
 from litestar import Response
 from litestar.params import FromQuery
 
-from bbops_server.accounts.devices import Device
+from bbops_server.accounts.logins import Device
 from bbops_server.accounts.rules import Permission
 from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.agents.consent import describe_grant, grant_context

@@ -6,8 +6,11 @@ from typing import Any, Final
 from urllib.parse import urlencode
 
 from bbops_server.accounts.text_rules import AccountError
-from bbops_server.control_plane.external_sign_in.pending_sign_ins import PendingSignIn
-from bbops_server.control_plane.external_sign_in.provider_http import ExternalUser, ProviderHttp
+from bbops_server.control_plane.external_sign_in.provider_http import (
+    ExternalUser,
+    PendingSignIn,
+    ProviderHttp,
+)
 from bbops_server.settings import Provider
 
 PUBLIC: Final = "https://github.com"

@@ -10,8 +10,11 @@ import jwt
 
 from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.external_sign_in.issuer_keys import IssuerKeys, text_of
-from bbops_server.control_plane.external_sign_in.pending_sign_ins import PendingSignIn
-from bbops_server.control_plane.external_sign_in.provider_http import ExternalUser, ProviderHttp
+from bbops_server.control_plane.external_sign_in.provider_http import (
+    ExternalUser,
+    PendingSignIn,
+    ProviderHttp,
+)
 from bbops_server.settings import Provider
 
 _LEEWAY_SECONDS: Final = 60

@@ -7,8 +7,7 @@ from typing import Protocol
 
 from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.external_sign_in.github import GitHubSignIn
-from bbops_server.control_plane.external_sign_in.pending_sign_ins import PendingSignIn
-from bbops_server.control_plane.external_sign_in.provider_http import ExternalUser
+from bbops_server.control_plane.external_sign_in.provider_http import ExternalUser, PendingSignIn
 from bbops_server.process.host.secrets import Secrets
 from bbops_server.settings import Provider
 

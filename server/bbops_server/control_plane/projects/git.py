@@ -13,9 +13,8 @@ from bbops_server.accounts.rules import NOBODY, Permission
 from bbops_server.control_plane.web.routes import HAS_OWN_AUTH, find_refusal
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.visit import Visit
-from bbops_server.git_http.backend import Line
+from bbops_server.git_http.backend import GitRequest, Line, Refusal, read_request
 from bbops_server.git_http.repository import Repository, find_repository, knows
-from bbops_server.git_http.request import GitRequest, Refusal, read_request
 from bbops_server.git_http.serving import GitHttp
 
 _SIGN_IN_HINT: Final = (

@@ -10,8 +10,6 @@ from urllib.parse import quote, urlencode
 from bbops.runtime.flow.masking import MASK
 from bbops.runtime.http.exchanges import MOST_KEPT, TOO_LONG
 
-# ---- The command that makes a commit in a clone of a repository
-
 _END = "PATCH"
 
 

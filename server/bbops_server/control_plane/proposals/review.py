@@ -12,10 +12,10 @@ from bbops.source.git.proposals import Proposal, State, Verdict, Wish
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.visit import Visit
+from bbops_server.git_http.backend import Refusal
 from bbops_server.git_http.publishing import Waiting
 from bbops_server.git_http.reach import Asking
 from bbops_server.git_http.repository import Repository, find_repository, knows, show_to
-from bbops_server.git_http.request import Refusal
 from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.proposals.rules import explain_approval
 from bbops_server.publish.proposals.workflow import ProposalWorkflow

@@ -168,8 +168,6 @@ def _targets(
         yield NavLink(draft.branch, url, "branch", is_shown, is_shown, draft.state)
 
 
-# ---- Panels: the pages of a project that its side bar links to
-
 Group = Literal["", "Build", "Run", "Ship", "Team"]
 GROUPS: Final[tuple[Group, ...]] = ("", "Build", "Run", "Ship", "Team")
 

@@ -168,8 +168,6 @@ def _has(text: str, words: Sequence[str]) -> bool:
     return all(word in text for word in words)
 
 
-# ---- Links between the pages of a project's resources, which stay in the draft that is shown
-
 _PLACE: Final = re.compile(r"([^:]{1,400}\.yaml):([0-9]{1,9})(?::[0-9]+)?")
 
 
@@ -246,8 +244,6 @@ class OutlineLinks:
         return self.to(f"files/{file}") + (f"#L{line}" if line else "")
 
 
-# ---- The icons of steps, with the tones that tell data, flow and the outside world apart
-
 _SIGNS: Final = {
     "find": ("table", "db"), "insert": ("plus", "db"), "update": ("check", "db"),
     "delete": ("cross", "db"), "sql": ("log", "db"), "transaction": ("lock", "db"),
@@ -299,9 +295,6 @@ def spans_of(line: str) -> Iterator[tuple[str, str]]:
         yield part.lastgroup or "", part[0]
         end = part.end()
     yield "", rest[end:]
-
-
-# ---- The text of a project's files, for the pages of its resources
 
 
 async def read_project_file(

@@ -18,7 +18,7 @@ from bbops_server.accounts.logins import Logins
 from bbops_server.accounts.set_up_mark import note_accounts
 from bbops_server.accounts.text_rules import ControlAway
 from bbops_server.control_plane.external_sign_in.issuers import Issuers
-from bbops_server.control_plane.external_sign_in.pending_sign_ins import PendingSignIns
+from bbops_server.control_plane.external_sign_in.provider_http import PendingSignIns
 from bbops_server.control_plane.external_sign_in.providers import Providers
 from bbops_server.control_plane.web.broadcasts import Broadcasts
 from bbops_server.control_plane.web.draft_access import DraftMembership

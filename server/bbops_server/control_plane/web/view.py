@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import BaseLoader, DictLoader, Environment, FileSystemLoader, StrictUndefined
 from litestar.plugins.jinja import JinjaTemplateEngine
 from litestar.template import TemplateConfig
 
+from bbops.base.assets import unpack
 from bbops.base.json_traffic import summarize_refusal
 from bbops_server.control_plane.web.frame import Panel, frames
 from bbops_server.control_plane.web.islands import FONT_TYPE, Islands
@@ -19,12 +20,14 @@ _SIGNS: Final = {"+ ": "add", "- ": "gone", "~ ": "changed", "> ": "changed"}
 _DIFF: Final = {"+": "add", "-": "gone", "d": "head", "@": "soft", "…": "soft"}
 
 PAGES: Final = Path(__file__).parent.parent / "pages"
+PACKED: Final = PAGES.with_name("pages.tar.bz2")
+"""The templates of an installation."""
 
 
 def create_template_config(panels: Sequence[Panel], islands: Islands) -> TemplateConfig[Any]:
     """Return the configuration of the templates; `panels` are the pages of a project."""
     environment = Environment(
-        loader=FileSystemLoader(PAGES), autoescape=True, undefined=StrictUndefined,
+        loader=_make_loader(), autoescape=True, undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     environment.globals["frame_of"] = frames(panels)
@@ -37,6 +40,12 @@ def create_template_config(panels: Sequence[Panel], islands: Islands) -> Templat
     environment.filters["refusal_line"] = summarize_refusal
     environment.filters["diff_lines"] = mark_diff
     return TemplateConfig(instance=JinjaTemplateEngine.from_environment(environment))
+
+
+def _make_loader() -> BaseLoader:
+    if not PACKED.is_file():
+        return FileSystemLoader(PAGES)
+    return DictLoader({name: text.decode() for name, text in unpack(PACKED).items()})
 
 
 def show_moment(moment: datetime | None) -> str:

@@ -22,8 +22,7 @@ from bbops.runtime.work.worker import Attempt
 from bbops_server.data_plane.addons import addon_handlers
 from bbops_server.data_plane.agents import agent_handlers
 from bbops_server.data_plane.deliveries import delivery_handlers
-from bbops_server.data_plane.draft_process.answering import Answering
-from bbops_server.data_plane.draft_process.rows import list_rows, sign_in
+from bbops_server.data_plane.draft_process.answering import Answering, list_rows, sign_in
 from bbops_server.data_plane.events import event_handlers
 from bbops_server.data_plane.jobs import job_handlers
 from bbops_server.data_plane.keys import key_handlers
@@ -210,8 +209,6 @@ async def _run(request: ForkDraft) -> None:
     await process.service.run(await ProcessChannel.connect(request.control))
     await process.stop(ORPHAN_GRACE_SECONDS)
 
-
-# ---- The log of a draft: it must not fill the disk that the server's log lies on
 
 _WINDOW_SECONDS: Final = 60.0
 

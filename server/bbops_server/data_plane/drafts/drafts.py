@@ -25,7 +25,7 @@ from bbops_server.data_plane.drafts.keys import (
     own_names,
     token_cookie,
 )
-from bbops_server.data_plane.drafts.origin import guard, keep_passing
+from bbops_server.data_plane.drafts.pages import guard, keep_passing
 from bbops_server.data_plane.drafts.requests import (
     Draft,
     DraftRequest,

@@ -7,7 +7,7 @@ import time
 from typing import Any, Final, NamedTuple
 
 from bbops_server.data_plane.drafts.keys import find_mark, only_own, read_token
-from bbops_server.data_plane.drafts.origin import drop_passwords
+from bbops_server.data_plane.drafts.pages import drop_passwords
 from bbops_server.process.messages.drafts import DraftPlace
 
 TOKEN_HEADER: Final = b"x-draft-token"

@@ -375,9 +375,6 @@ def format_mistakes(diagnostics: Sequence[JsonDiagnostic]) -> bytes:
     return msgspec.json.encode({"error": error})
 
 
-# ---- Link a release as the parent asks for it: in a data process, and in the process of a draft
-
-
 async def link(live: Live, request: LinkRelease) -> LinkReleaseAnswer:
     """Link a release beside the one that is live. Raises as `Live.link`."""
     await live.link(

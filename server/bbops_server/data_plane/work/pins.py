@@ -80,8 +80,6 @@ def _link(source: Path, target: Path) -> None:
         replace_file(target, source.read_bytes())
 
 
-# ---- Run each job on the code that it began with: that of the live release, or of one before it
-
 LinkOld: TypeAlias = Callable[[Path], Awaitable[Work]]
 """Links the work of a release before the live one, of its artifact."""
 
@@ -134,8 +132,6 @@ class PinnedWork:
                 message = f"the tables have changed since it began: {error.message}"
                 raise HeldError(message) from None
 
-
-# ---- What a worker does: the work of the live release, where its jobs are, and old code
 
 RUNS_KEPT_MS: Final = 30 * DAY_MS
 """The age at which runs of agents are deleted, as deliveries are."""

@@ -23,9 +23,9 @@ from authlib.oauth2.rfc8628 import (
 )
 
 from bbops_server.accounts.book import Book
-from bbops_server.accounts.devices import Device
 from bbops_server.accounts.grants import write_scopes
 from bbops_server.accounts.issuing import ACCESS_LASTS, Held, Issued, make_tokens
+from bbops_server.accounts.logins import Device
 from bbops_server.mcp.oauth.authlib_request import Asked
 from bbops_server.mcp.oauth.client import Client
 

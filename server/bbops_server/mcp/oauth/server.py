@@ -14,9 +14,9 @@ from authlib.oauth2.rfc6749.errors import (
 )
 
 from bbops_server.accounts.book import Book
-from bbops_server.accounts.devices import INTERVAL_SECONDS, LASTS
 from bbops_server.accounts.issuing import Replayed
 from bbops_server.accounts.limits import Limit
+from bbops_server.accounts.logins import INTERVAL_SECONDS, LASTS
 from bbops_server.mcp.oauth.authlib_request import Answer, Asked, Sender
 from bbops_server.mcp.oauth.client import Client, OddClient, describe, read_metadata
 from bbops_server.mcp.oauth.consents import Consents

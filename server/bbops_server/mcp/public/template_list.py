@@ -7,10 +7,9 @@ from functools import cache
 
 import msgspec
 
-from bbops.base.assets import asset_folder
+from bbops.base.assets import read_template
 from bbops.interfaces.mcp.handbook import read_pages
 from bbops.interfaces.mcp.tool import McpTool, NextCall, ToolResult
-from bbops.source.tree import FolderTree
 from bbops_server.mcp.public._takes import Nothing
 from bbops_server.mcp.public_context import PublicContext
 
@@ -53,9 +52,8 @@ async def show(at: PublicContext, _: Nothing) -> Templates:
 
 @cache
 def _template() -> Template:
-    tree = FolderTree(asset_folder("project-template"))
-    files = {str(one.path): one.blob for one in tree.entries()}
-    text = tree.read([files["project.yaml"]])[files["project.yaml"]].decode()
+    files = read_template()
+    text = files["project.yaml"].decode()
     found = _DESCRIPTION.search(text)
     resources = [path for path in files if "/" in path and path.endswith(".yaml")]
     return Template(

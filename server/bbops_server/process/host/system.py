@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import Final
 from uuid import uuid4
 
-# ---- The system clock
-
 
 class SystemClock:
     """Implements `bbops.base.host.Clock`."""
@@ -24,8 +22,6 @@ class SystemClock:
         """Return the aware UTC time, to the microsecond."""
         return datetime.now(UTC)  # noqa: TID251 - the implementation of the clock
 
-
-# ---- Random values that cannot be guessed
 
 _CHARACTERS = string.ascii_lowercase + string.digits
 
@@ -48,8 +44,6 @@ class SystemRandom:
         return low + secrets.randbelow(high - low + 1)
 
 
-# ---- The switch interval of a process's threads
-
 SWITCH_SECONDS: Final = 0.0005
 """The switch interval of the interpreter.
 
@@ -64,9 +58,6 @@ def share_interpreter() -> None:
     sys.setswitchinterval(SWITCH_SECONDS)
 
 
-# ---- The memory of a process
-
-
 def memory_bytes(pid: int) -> int:
     """Return the resident memory of a process; 0 if the system does not report it."""
     try:
@@ -74,9 +65,6 @@ def memory_bytes(pid: int) -> int:
     except OSError:
         return 0
     return int(pages.split()[1]) * os.sysconf("SC_PAGE_SIZE")
-
-
-# ---- The niceness of processes and sessions
 
 
 def lower_priority(pid: int, nice: int, *, session: int) -> None:

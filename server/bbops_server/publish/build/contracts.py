@@ -79,13 +79,9 @@ class ContractRenderer:
         return contract
 
 
-# ---- The format of contracts for members of a project, beside the published formats
-
 COMPLETE: Final = "complete"
 """The format `json` with hidden endpoints, for the Playground; it is never published."""
 
-
-# ---- Render the outlines of commits, with a cache, and read their files
 
 MAX_OUTLINES: Final = 16
 """Cached outlines; the oldest is dropped first."""

@@ -15,9 +15,8 @@ from bbops.database.migrate.copying import copy_rows
 from bbops.database.migrate.rollout_plan import as_json
 from bbops.database.schema.place import read_place
 from bbops.language.resources.project import Engine
-from bbops.review.plan.document import describe, encode
 from bbops.review.plan.live import Question, make_tree
-from bbops.review.plan.plan import plan
+from bbops.review.plan.plan import describe, encode, plan
 from bbops.review.plan.render.text import render_text
 from bbops.runtime.work.engine import now_ms
 from bbops.source.git.comparing import read_patch

@@ -18,9 +18,8 @@ from bbops.database.migrate.rollout_plan import as_json
 from bbops.language.resources.project import Engine, Review
 from bbops.language.resources.table import Table
 from bbops.review.plan.changes import Pairs, find_resources
-from bbops.review.plan.document import Document, describe, encode, tree_id
 from bbops.review.plan.live import complete, read_answer
-from bbops.review.plan.plan import plan
+from bbops.review.plan.plan import Document, describe, encode, plan, tree_id
 from bbops.review.plan.render.text import render_text
 from bbops.review.plan.review import find_removal, read_rules
 from bbops.review.plan.rules import compare_reviews, find_loosened_review

@@ -20,9 +20,6 @@ from bbops_server.process.messages.builds import FindSecret, FindSecretAnswer
 _PRINTING_ADDON: Final = "htmlToPdf"
 
 
-# ---- Warn of prints that fail on this server, or of a browser without a sandbox
-
-
 def warn_of_browser(built: Built, problem: str) -> Built:
     """Return a build, with a warning if it prints and the browser has a problem.
 
@@ -40,9 +37,6 @@ def warn_of_browser(built: Built, problem: str) -> Built:
 
 
 _FILES_ADDON: Final = "localStorage"
-
-
-# ---- Warn of local files if other servers may share the database
 
 
 def warn_of_files(built: Built, *, stay_here: bool) -> Built:

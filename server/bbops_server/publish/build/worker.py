@@ -37,8 +37,7 @@ from bbops_server.publish.build.compiling import ReleaseCompiler
 from bbops_server.publish.build.executor import Executor, SyncHandlers
 from bbops_server.publish.build.gate import ReleaseGate
 from bbops_server.publish.build.impact import ImpactHandlers, compare_commits
-from bbops_server.publish.build.repositories import RepositoryHandlers
-from bbops_server.publish.build.reviews import ReviewHandlers
+from bbops_server.publish.build.repositories import RepositoryHandlers, ReviewHandlers
 from bbops_server.publish.build.sources import OpenSources
 from bbops_server.publish.build.tables import DatabaseHandlers
 from bbops_server.publish.build.warnings import SecretSearch

@@ -18,7 +18,6 @@ from bbops_server.publish.sources.values import is_full_id
 
 if TYPE_CHECKING:
     from bbops.database.migrate.migrate import Migration
-
 _WAITING = "migration.json"
 _APPROVED = "approvals.json"
 _MADE = "approvals-made.json"  # a separate file: the stamp of the other triggers a server

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -15,6 +15,10 @@ from bbops_server.accounts.standing import may_still
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.values import is_full_id
 from bbops_server.publish.status.status import Stalled
+
+if TYPE_CHECKING:
+    pass
+
 
 SHORT: Final = 12
 

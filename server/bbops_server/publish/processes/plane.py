@@ -405,8 +405,6 @@ class Plane:
             _log.error("project '%s' is not live in a new process: %s", link.project, error)
 
 
-# ---- The projects that data processes serve, and their addresses
-
 _DEFAULT: Final = WorkSettings()
 
 

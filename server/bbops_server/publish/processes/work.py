@@ -94,9 +94,6 @@ class WorkChild:
         return await Child.start("bbops_server.data_plane.work", fds=fds, nice=NICENESS)
 
 
-# ---- The socket between the work process and data processes, for messages of realtime topics
-
-
 class CenterSocket:
     """A socket of the parent, so that it outlives the work process; connections wait meanwhile."""
 

@@ -9,12 +9,11 @@ from typing import Final
 
 from bbops.base.errors import GitError
 from bbops.source.git.address import require_branch
-from bbops.source.git.arrivals import find_between, find_new
+from bbops.source.git.arrivals import find_between, find_carried, find_new
 from bbops.source.git.command import failure, run
 from bbops.source.git.comparing import read_patch
 from bbops.source.git.place import Place
 from bbops.source.git.proposals import PREVIEW, Candidate, Proposal, State, Verdict, Wish
-from bbops.source.git.reach import find_carried
 from bbops.source.git.store import Store
 from bbops.source.git.writing import NOTHING, Identity, make_commit, merge_trees, move_branch
 from bbops_server.accounts.proposals import Proposals

@@ -16,12 +16,14 @@ from bbops.interfaces.answers import ProposalTestResult
 from bbops.source.git.proposals import Candidate, Forge, Proposal
 from bbops_server.process.messages.proposals import ProposedChange
 from bbops_server.publish.impact.impact import (
+    RUNNING,
+    STOPPED,
     HostedProject,
     ImpactReader,
     ProjectImpact,
+    TestKey,
     of_project,
 )
-from bbops_server.publish.impact.proposal_tests import RUNNING, STOPPED, TestKey
 from bbops_server.publish.proposals.rules import (
     EligibleReviewers,
     MergeRequirements,

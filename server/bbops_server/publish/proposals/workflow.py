@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from bbops.base.errors import GitError, ServerError
 from bbops.source.git.proposals import PREVIEW, Proposal, Wish
-from bbops_server.publish.impact.proposal_tests import TEST_SECONDS
+from bbops_server.publish.impact.impact import TEST_SECONDS
 from bbops_server.publish.projects.protocols import DraftSource
 from bbops_server.publish.proposals.merge_status import MergeChecker, MergeStatus, encode, end, read
 from bbops_server.publish.proposals.rules import find_missing_person

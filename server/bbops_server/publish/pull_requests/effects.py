@@ -16,13 +16,12 @@ import msgspec
 from bbops.base.errors import BbopsError, GitError
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProposalTestResult
-from bbops.review.plan.document import Document
+from bbops.review.plan.plan import Document
+from bbops.source.git.arrivals import list_changed, require_listable
 from bbops.source.git.place import Place, find_repository
-from bbops.source.git.reach import list_changed, require_listable
 from bbops.source.git.store import Store
 from bbops.source.git.writing import Identity, make_commit, merge_trees
-from bbops_server.publish.impact.impact import HostedProject, ImpactReader
-from bbops_server.publish.impact.proposal_tests import TEST_SECONDS
+from bbops_server.publish.impact.impact import TEST_SECONDS, HostedProject, ImpactReader
 
 AUTHOR: Final = Identity("bbops", "bbops@localhost")
 

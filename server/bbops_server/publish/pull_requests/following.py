@@ -29,7 +29,7 @@ from bbops_server.forges.hosted import (
     HostedForge,
 )
 from bbops_server.publish.drafts.drafts import ProjectDrafts
-from bbops_server.publish.impact.proposal_tests import ProposalTests
+from bbops_server.publish.impact.impact import ProposalTests
 from bbops_server.publish.pull_requests.desired import (
     DesiredPull,
     PullPlace,

@@ -7,8 +7,7 @@ from time import monotonic
 from typing import Final
 
 from bbops_server.process.host.secrets import StoreStamp
-from bbops_server.publish.impact.impact import HostedProject, ImpactReader
-from bbops_server.publish.impact.proposal_tests import ProposalTests
+from bbops_server.publish.impact.impact import HostedProject, ImpactReader, ProposalTests
 from bbops_server.publish.pull_requests.effects import EffectReader, PullEffect, heads_folder
 from bbops_server.publish.pull_requests.reading import FollowedPull
 from bbops_server.publish.sources.context import PublishContext

@@ -122,9 +122,6 @@ class PullPoster:
         )  # fmt: skip
 
 
-# ---- The production deployment and the release of the live version, on the project's forge
-
-
 async def post_live(
     forge: HostedForge, file: PostedFile, at: PublishContext, environment: str,
     changes: Sequence[str],

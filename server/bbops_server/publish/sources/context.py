@@ -108,9 +108,6 @@ class PublishContext:
         return self.project.state / "accepted.json"
 
 
-# ---- The numbers of jobs of a live release, for plans of changes
-
-
 async def count_jobs(at: PublishContext) -> Mapping[str, tuple[int, int]] | None:
     """Return the numbers of started and waiting jobs; None if nothing is live."""
     try:

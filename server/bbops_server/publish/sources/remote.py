@@ -165,9 +165,6 @@ def pause_seconds(every_seconds: float, failures: int) -> float:
     return doubled * (SystemRandom().integer(900, 1100) / 1000)
 
 
-# ---- The HTTP header for git over HTTPS, from the credential of a project's forge
-
-
 def make_authorize(forge: HostedForge) -> Authorize:
     """Return the function that returns the header; its credential may change with each call."""
 

@@ -41,8 +41,6 @@ def find_storage(project: str, at: PublishContext) -> FileStorage:
     )
 
 
-# ---- The effect of uncommitted tables on the live data, and missing env values
-
 PLAN_SECONDS: Final = 120.0
 
 

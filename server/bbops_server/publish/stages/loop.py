@@ -408,8 +408,6 @@ class Reconciler:
             self.report(stalled)
 
 
-# ---- When a failed attempt is retried, and how often an attempt yields to a newer commit
-
 MAX_YIELDS = 2
 """Attempts in a row that yield to a newer commit, so that frequent commits do not starve."""
 
@@ -439,9 +437,6 @@ class Backoff:
         is_yielding = self.yields < MAX_YIELDS
         self.yields += is_yielding
         return is_yielding
-
-
-# ---- Requests to poll a source now, each with its time
 
 
 class PollRequests:

@@ -250,9 +250,6 @@ class StatusBoard:
         self.on_publication(publication)
 
 
-# ---- Wake tasks that wait for a change in this process, instead of polling
-
-
 class Signal:
     """Wakes all waiting tasks with each `send`. For one event loop."""
 

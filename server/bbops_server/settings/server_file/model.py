@@ -25,9 +25,13 @@ from bbops.runtime.values.units import seconds
 from bbops.source.git.address import Address, require_branch
 from bbops.source.git.series import TAG, find_tag_mistake, names_project
 from bbops_server.settings import MAX_WORKERS
-from bbops_server.settings.server_file.ci import MAX_TRUSTS, TrustedWorkflow, check_kinds
+from bbops_server.settings.server_file.ci import (
+    MAX_TRUSTS,
+    CheckedFreeze,
+    TrustedWorkflow,
+    check_kinds,
+)
 from bbops_server.settings.server_file.forge import WrittenForge, check_address
-from bbops_server.settings.server_file.freeze import CheckedFreeze
 from bbops_server.settings.server_file.webhook import (
     WrittenWebhook,
     check_issuer,

@@ -25,9 +25,8 @@ from bbops_server.settings import (
     WorkSettings,
 )
 from bbops_server.settings.freezes import Freeze
-from bbops_server.settings.server_file.ci import read_trusts
+from bbops_server.settings.server_file.ci import read_freeze, read_trusts
 from bbops_server.settings.server_file.forge import read_binding
-from bbops_server.settings.server_file.freeze import read_freeze
 from bbops_server.settings.server_file.load import place_of
 from bbops_server.settings.server_file.model import ServerFile, split_listen
 from bbops_server.settings.server_file.webhook import read_webhook

@@ -134,9 +134,6 @@ def _now() -> float:
     return asyncio.get_running_loop().time()
 
 
-# ---- Keep a copy of the log that servers share, and tell the processes of this one what is new
-
-
 class Copying:
     """The copy of one project's log in the center of a server."""
 
