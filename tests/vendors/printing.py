@@ -16,7 +16,7 @@ from bbops.compiler.testing.host import KeptFolder, fake_host
 from bbops.runtime.vendors._work import Terms, Work
 from bbops.runtime.vendors.html_to_pdf import STEPS
 from bbops_server.process.printing.door import SocketPrinter
-from bbops_server.process.printing.pool import PrinterSocket
+from bbops_server.process.printing.listening import PrinterSocket
 
 SANDBOX = os.geteuid() != 0
 """Whether Chromium can confine itself: not for root."""

@@ -20,7 +20,7 @@ from bbops_server.process.handover.seat import StateSeat, take_sockets
 from bbops_server.process.handover.taking import Predecessor
 from bbops_server.process.host.files import record_holder
 from bbops_server.process.host.log import start_logging
-from bbops_server.process.printing.pool import run_printer
+from bbops_server.process.printing.listening import run_printer
 from bbops_server.process.sockets.binding import find_sockets, require_https
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.settings import Settings
