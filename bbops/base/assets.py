@@ -17,7 +17,10 @@ def read_template() -> dict[str, bytes]:
         BbopsError: this installation lacks them.
     """
     files = _read_assets("project-template", "*")
-    return {path: data for path, data in files.items() if not path.startswith((".env", ".bbops/"))}
+    return {
+        path: data for path, data in files.items()
+        if path != ".env" and not path.startswith(".bbops/")
+    }  # fmt: skip
 
 
 def read_documentation(folder: str = "") -> dict[str, str]:

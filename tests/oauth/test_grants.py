@@ -302,7 +302,7 @@ def test_a_device_that_asks_too_often_waits_longer(book: Book, clock: Clock) -> 
 
 
 def test_old_devices_make_room(book: Book, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("bbops_server.accounts.logins.MOST", 2)
+    monkeypatch.setattr("bbops_server.accounts.logins.MOST_DEVICES", 2)
     codes = [begin(book)[1] for _ in range(4)]
     assert sum(book.devices.find(code) is not None for code in codes) == 2
 
