@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from bbops.interfaces.answers import ChangedResponse, ChangedValue, ReplayResult
 from bbops.review.replay.recorded import Recorded, choose
-from bbops.review.replay.sending import ReplayDifference
+from bbops.review.replay.sending import ReplayDifference, replay
 from bbops_server.data_plane.live.history import find
 
 MAX_READ: Final = 1_000
@@ -42,8 +42,6 @@ def replay_sample(
     Raises:
         ServerError: the draft does not respond.
     """
-    from bbops.review.replay.sending import replay  # noqa: PLC0415 - imports httpx, rarely needed
-
     recorded = sample(find(history, limit=MAX_READ, method="GET", details=True))
     replayable = [request for request in recorded if not request.obstacle]
     until = monotonic() + MAX_SECONDS
