@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
 # ---- The doors `files` and `storage`: files of one run, and those that a project keeps
-# A path is its parts; whoever calls has looked at them, see `bbops.runtime.vendors._paths`. The
+# A path is its parts, which the caller has checked; see `bbops.runtime.vendors._parts`. The
 # server's doors are in `bbops_server.process.storage`, a test's in `bbops.compiler.testing`.
 
 Parts = Sequence[str]
