@@ -12,7 +12,7 @@ from typing import Final
 
 from bbops.base.errors import ServerError
 from bbops_server.accounts.set_up_mark import must_hold_accounts, note_fresh
-from bbops_server.commands._running import Following, Make, Running, Sockets
+from bbops_server.commands._running import Make, Running, Sockets
 from bbops_server.process.handover import place
 from bbops_server.process.handover.offering import HandoverServer, Successor
 from bbops_server.process.handover.protocol import HandoverDescriptors
@@ -25,7 +25,7 @@ from bbops_server.process.sockets.binding import find_sockets, require_https
 from bbops_server.publish.processes.plane import Plane
 from bbops_server.settings import Settings
 
-__all__ = ["Following", "Make", "run"]
+__all__ = ["Make", "run"]
 
 RESTORE_SECONDS: Final = 5.0
 """How long requests wait at startup for the last live release before they get a 503."""

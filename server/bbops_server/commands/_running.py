@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from socket import socket
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from bbops_server.accounts.set_up_mark import must_hold_accounts
 from bbops_server.publish.processes.plane import Plane
-from bbops_server.publish.projects.protocols import StatusSource
-from bbops_server.settings import Settings, WebhookEvent
+from bbops_server.settings import Settings
 
 if TYPE_CHECKING:
     from bbops_server.control_plane.lifecycle import Control
-    from bbops_server.publish.stages.loop import Reconciler
+    from bbops_server.publish.projects.projects import ServerProjects
 
 GRACE_SECONDS: Final = 10.0
 """How long requests under way may take once the server was told to stop."""
@@ -28,34 +27,8 @@ _FINISH_SECONDS: Final = 20.0
 """How long a publication that has begun to migrate may keep a successor waiting."""
 
 
-class Following(StatusSource, Protocol):
-    """What works beside the server, and tells the control plane how far it is."""
-
-    def reconcilers(self) -> Iterable[Reconciler]:
-        """Return the loop of every project."""
-        ...
-
-    def notify_receivers(
-        self, reconciler: Reconciler, event: WebhookEvent, payload: Mapping[str, Any]
-    ) -> None:
-        """Send an event of a project to the receivers of webhooks."""
-        ...
-
-    async def run(self) -> None:
-        """Work until cancelled. When it fails, so does the server."""
-        ...
-
-    async def warm(self) -> None:
-        """Link what is live, and change nothing. Raises: BbopsError: that cannot be served."""
-        ...
-
-    async def restored(self) -> None:
-        """Return once what was live before answers, or cannot."""
-        ...
-
-
-Make = Callable[[Plane], Following]
-"""Makes what follows the source, once every process has started."""
+Make = Callable[[Plane], "ServerProjects"]
+"""Create the projects of a server, once every process has started."""
 
 
 class Sockets(NamedTuple):

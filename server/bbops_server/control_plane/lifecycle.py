@@ -6,7 +6,7 @@ import asyncio
 import logging
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final
 
 from bbops.base.errors import DatabaseError, ServerError
 from bbops.database.schema.place import PostgresPlace
@@ -19,12 +19,11 @@ from bbops_server.control_plane.web.broadcasts import Broadcasts
 from bbops_server.control_plane.web.draft_access import DraftMembership
 from bbops_server.control_plane.web.refusals import send_unavailable
 from bbops_server.control_plane.web.state import ControlState
-from bbops_server.git_http import repository
 from bbops_server.git_http.serving import GitHttp
 from bbops_server.process.host.files import CONTROL_FILE, record_schema
 from bbops_server.process.sockets.serving import SocketServer
 from bbops_server.publish.processes.plane import Plane
-from bbops_server.publish.projects.protocols import StatusSource
+from bbops_server.publish.projects.projects import ServerProjects
 
 _IDLE_SECONDS: Final = 1.0
 """The time for which an idle connection delays the successor; browsers keep some open."""
@@ -78,12 +77,12 @@ class Control:
             await asyncio.to_thread(self.book.close)
 
 
-class ProjectSource(StatusSource, repository.Projects, Protocol):
-    """Status and repositories of the projects."""
-
-
 def open_control(
-    plane: Plane, projects: ProjectSource, *, must_exist: bool = False, is_handed_over: bool = False
+    plane: Plane,
+    projects: ServerProjects,
+    *,
+    must_exist: bool = False,
+    is_handed_over: bool = False,
 ) -> Control:
     """Return the control plane, ready to listen. Blocks.
 

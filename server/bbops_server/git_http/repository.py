@@ -2,40 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol
 
 from bbops.base.errors import GitError
 from bbops.source.git.place import Place
 from bbops_server.accounts.rules import Caller, Permission, may
 from bbops_server.git_http.backend import Refusal
 from bbops_server.git_http.refs import Rights
-from bbops_server.publish.projects.protocols import DraftSource
+from bbops_server.publish.drafts.drafts import ProjectDrafts
+from bbops_server.publish.projects.projects import ServerProjects
 from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.sources.remote import RemoteSource
 from bbops_server.publish.sources.sources import BranchSource
 from bbops_server.publish.stages.loop import Reconciler
-from bbops_server.settings import WebhookEvent
-
-
-class Projects(Protocol):
-    """What follows the projects of this server."""
-
-    def reconcilers(self) -> Iterable[Reconciler]:
-        """Return the loop of every project."""
-        ...
-
-    def drafts(self, name: str) -> DraftSource | None:
-        """Return the drafts of a project."""
-        ...
-
-    def notify_receivers(
-        self, reconciler: Reconciler, event: WebhookEvent, told: Mapping[str, Any]
-    ) -> None:
-        """Let others know what happened to a project."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +42,7 @@ class Repository:
     name: str
     place: Place
     followers: tuple[Follower, ...]
-    drafts: tuple[DraftSource, ...] = ()
+    drafts: tuple[ProjectDrafts, ...] = ()
 
     @property
     def folder(self) -> Path:
@@ -124,12 +105,12 @@ class Repository:
         )  # fmt: skip
 
 
-def knows(projects: Projects, name: str) -> bool:
+def knows(projects: ServerProjects, name: str) -> bool:
     """Return whether there is a project of this name."""
     return any(one.board.name == name for one in projects.reconcilers())
 
 
-def find_repository(projects: Projects, name: str) -> Repository:
+def find_repository(projects: ServerProjects, name: str) -> Repository:
     """Return the repository of a project that there is.
 
     Raises:

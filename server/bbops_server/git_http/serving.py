@@ -27,9 +27,10 @@ from bbops_server.git_http.backend import (
 )
 from bbops_server.git_http.hooks import Hooks
 from bbops_server.git_http.push import IsSame, Push
-from bbops_server.git_http.repository import Projects, Repository
+from bbops_server.git_http.repository import Repository
 from bbops_server.process.children import SupervisedChild
 from bbops_server.publish.impact.impact import HostedProject, ImpactReader, ProposalTests
+from bbops_server.publish.projects.projects import ServerProjects
 from bbops_server.publish.proposals.merge_status import MergeChecker
 from bbops_server.publish.proposals.workflow import ProposalWorkflow
 
@@ -56,7 +57,7 @@ class GitHttp:
     """Answers git clients; who they are, and whether they may, was found out before."""
 
     def __init__(
-        self, build: SupervisedChild, projects: Projects, folder: Path, records: Proposals
+        self, build: SupervisedChild, projects: ServerProjects, folder: Path, records: Proposals
     ) -> None:
         """`folder` is for the hooks."""
         self.projects, self.build, self._records = projects, build, records

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from bbops.interfaces.mcp.models import ProposalSummary
 from bbops.interfaces.mcp.project_backend import MergeOutcome, ProposalEdit, PullRequestDetail
@@ -20,11 +20,13 @@ from bbops_server.mcp.fair_queue import ask
 from bbops_server.mcp.serialization import MOST_FOUND, serialize_diagnostics
 from bbops_server.mcp.served import Served
 from bbops_server.process.messages.repositories import PushBranch, TakeBranch
-from bbops_server.publish.projects.protocols import PullSource
 from bbops_server.publish.pull_requests.effects import PullEffect, list_merged
 from bbops_server.publish.sources.record import read_record
 from bbops_server.publish.sources.remote import RemoteSource
 from bbops_server.publish.sources.values import is_full_id
+
+if TYPE_CHECKING:
+    from bbops_server.publish.pull_requests.following import PullFollower
 
 GIT_SECONDS: Final = 120.0
 CHECK_SECONDS: Final = 30.0
@@ -40,7 +42,7 @@ class HostedPulls:
     at: Served
     forge: HostedForge
     source: RemoteSource
-    pulls: PullSource
+    pulls: PullFollower
 
     # ---- drafts
     async def fetch(self, draft: str) -> str:

@@ -13,7 +13,7 @@ from bbops_server.accounts.book import Book
 from bbops_server.accounts.grants import Granted
 from bbops_server.accounts.rules import NOBODY, Caller, Permission, may
 from bbops_server.mcp.fair_queue import ask
-from bbops_server.publish.projects.protocols import StatusSource
+from bbops_server.publish.projects.projects import ServerProjects
 from bbops_server.settings import Settings
 
 Note = Callable[[str, str], Awaitable[None]]
@@ -29,7 +29,7 @@ T = TypeVar("T")
 class PublicContext:
     """For one call. `granted` is None for who is not known."""
 
-    status: StatusSource
+    status: ServerProjects
     book: Book
     settings: Settings
     granted: Granted | None

@@ -38,9 +38,9 @@ from bbops_server.mcp.served import Served
 from bbops_server.process.messages.drafts import SignInToDraft
 from bbops_server.process.messages.repositories import Resolve
 from bbops_server.publish.drafts.draft_names import draft_name
+from bbops_server.publish.drafts.drafts import ProjectDrafts
 from bbops_server.publish.processes.link import PLAYGROUND_KEY
 from bbops_server.publish.projects.projects import wait_until_ready
-from bbops_server.publish.projects.protocols import DraftSource
 from bbops_server.publish.sources.sources import BranchSource
 
 RESPONSE_SECONDS: Final = 30.0
@@ -90,7 +90,7 @@ class Exchanged:
 
 
 async def send_to_draft(
-    drafts: DraftSource, draft: DraftStatus, request: Outgoing, *, is_traced: bool = False
+    drafts: ProjectDrafts, draft: DraftStatus, request: Outgoing, *, is_traced: bool = False
 ) -> Exchanged:  # fmt: skip
     """Send a request to an awake draft, with a token for a minute.
 
@@ -179,7 +179,7 @@ def read_subject(header: str) -> str:
     return str(claims.get("sub", ""))[:_MAX_SUBJECT]
 
 
-async def wake(at: Served, name: str) -> tuple[DraftSource, DraftStatus]:
+async def wake(at: Served, name: str) -> tuple[ProjectDrafts, DraftStatus]:
     """Return a draft that serves its newest commit.
 
     Raises:

@@ -24,8 +24,9 @@ from bbops_server.process.messages.agents import ListAgentCalls, ShowAgentRun
 from bbops_server.process.messages.api_keys import TryAddon
 from bbops_server.process.messages.jobs import ChangeJobs, ListJobs, ShowJob
 from bbops_server.process.messages.proposals import Workbench
+from bbops_server.publish.drafts.drafts import ProjectDrafts
 from bbops_server.publish.processes.project_client import ProjectClient
-from bbops_server.publish.projects.protocols import DraftSource, StatusSource
+from bbops_server.publish.projects.projects import ServerProjects
 from bbops_server.publish.proposals.workflow import ProposalWorkflow
 from bbops_server.publish.sources.remote import RemoteSource
 from bbops_server.publish.sources.sources import BranchSource
@@ -56,7 +57,7 @@ class Counting(Protocol):
 class Around(Protocol):
     """What the control plane holds, see `bbops_server.control_plane.web.state`."""
 
-    status: StatusSource
+    status: ServerProjects
     book: Book
     git: GitHttp | None
 
@@ -269,7 +270,7 @@ class ServedJobs:
         return ToolError(message, next=(call,))
 
 
-Wake = Callable[[str], Awaitable[tuple[DraftSource, DraftStatus]]]
+Wake = Callable[[str], Awaitable[tuple[ProjectDrafts, DraftStatus]]]
 """Wakes a draft; returns the drafts of its project, and its status."""
 
 

@@ -22,7 +22,7 @@ from bbops_server.control_plane.web.routes import change, form, page, read
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.data_plane.drafts.keys import make_token, mark_of
 from bbops_server.git_http.repository import knows
-from bbops_server.publish.projects.protocols import DraftSource
+from bbops_server.publish.drafts.drafts import ProjectDrafts
 
 PAGE_HOURS: Final = 12
 MAX_HOURS: Final = 30 * 24
@@ -188,7 +188,7 @@ def _find(visit: Visit, name: str, slug: str) -> DraftStatus:
     return draft
 
 
-def _drafts(visit: Visit, name: str) -> DraftSource:
+def _drafts(visit: Visit, name: str) -> ProjectDrafts:
     drafts = visit.control.status.drafts(name)
     if drafts is None:
         raise NotFoundException(f"there is no project '{name}'")

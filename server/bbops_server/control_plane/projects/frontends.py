@@ -22,7 +22,7 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import PERMISSION, read
 from bbops_server.control_plane.web.visit import Here, Visit
-from bbops_server.publish.projects.protocols import FrontendSource
+from bbops_server.publish.projects.frontends import ProjectFrontends
 
 MAX_BODY_BYTES: Final = 64 << 20
 MAX_TOTAL_BYTES: Final = 256 << 20
@@ -69,7 +69,7 @@ async def publish_frontend(
     return FrontendResult(**done)
 
 
-def find_frontends(visit: Visit, name: str) -> FrontendSource:
+def find_frontends(visit: Visit, name: str) -> ProjectFrontends:
     """Return the frontends of a project. Raises: NotFoundException: it does not exist."""
     frontends = visit.control.status.frontends(name)
     if frontends is None:

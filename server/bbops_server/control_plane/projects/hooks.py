@@ -13,7 +13,7 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, read
 from bbops_server.control_plane.web.visit import Here, Visit
-from bbops_server.publish.projects.protocols import HookSource
+from bbops_server.process.webhooks.outbox import WebhookOutbox
 
 
 class SentMessage(msgspec.Struct, frozen=True):
@@ -73,7 +73,7 @@ async def resend_message(visit: Here, message: FromPath[str]) -> SentMessage:
     return msgspec.convert(resent, SentMessage)
 
 
-def _hooks(visit: Visit) -> HookSource:
+def _hooks(visit: Visit) -> WebhookOutbox:
     hooks = visit.control.status.hooks()
     if hooks is None:
         raise refuse(ServerError("the server is starting"))

@@ -27,7 +27,7 @@ from bbops_server.control_plane.web.frame import Panel
 from bbops_server.control_plane.web.outline_page import OutlineLinks
 from bbops_server.control_plane.web.routes import form, page
 from bbops_server.control_plane.web.visit import Here
-from bbops_server.publish.projects.protocols import VersionSource
+from bbops_server.publish.projects.versions import ProjectVersions
 
 MAX_SHOWN: Final = 20
 MAX_MARKED: Final = 200
@@ -75,7 +75,7 @@ def _merge_repeats(publications: Sequence[Publication]) -> list[Publication]:
     return [next(run) for _, run in runs]
 
 
-async def _list(history: VersionSource) -> Sequence[tuple[Mapping[str, Any], datetime]]:
+async def _list(history: ProjectVersions) -> Sequence[tuple[Mapping[str, Any], datetime]]:
     """Return the newest versions, each with its time; empty if the repository cannot be read."""
     try:
         versions = await history.tags()

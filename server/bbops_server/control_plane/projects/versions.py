@@ -16,7 +16,7 @@ from bbops_server.control_plane.proposals.review import VisitedProposals
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, read, require_permission
 from bbops_server.control_plane.web.visit import Here, Visit
-from bbops_server.publish.projects.protocols import VersionSource
+from bbops_server.publish.projects.versions import ProjectVersions
 
 MAX_TOPIC: Final = 200
 _TEXT = msgspec.Meta(max_length=500)
@@ -184,7 +184,7 @@ async def compare(visit: Visit, name: str, old: str, new: str) -> dict[str, Any]
         raise refuse(error) from None
 
 
-def find_versions(visit: Visit, name: str) -> VersionSource:
+def find_versions(visit: Visit, name: str) -> ProjectVersions:
     """Return the history of a project. Raises: NotFoundException: it does not exist."""
     versions = visit.control.status.versions(name)
     if versions is None:

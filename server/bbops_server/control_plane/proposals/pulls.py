@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from litestar import Response
@@ -18,7 +18,9 @@ from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, form, read
 from bbops_server.control_plane.web.visit import Here, Visit
-from bbops_server.publish.projects.protocols import PullSource
+
+if TYPE_CHECKING:
+    from bbops_server.publish.pull_requests.following import PullFollower
 
 
 class PullHead(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -76,7 +78,7 @@ async def _allow(visit: Visit, name: str, number: int, head: str) -> AllowedPull
     return AllowedPull(number, commit)
 
 
-def _pulls(visit: Visit, name: str) -> PullSource:
+def _pulls(visit: Visit, name: str) -> PullFollower:
     pulls = visit.control.status.pulls(name)
     if pulls is None:
         raise NotFoundException(

@@ -13,7 +13,8 @@ from litestar.exceptions import NotFoundException
 from bbops.base.errors import BbopsError
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.review.outline.outline import Outline
-from bbops_server.publish.projects.protocols import DraftSource, StatusSource
+from bbops_server.publish.drafts.drafts import ProjectDrafts
+from bbops_server.publish.projects.projects import ServerProjects
 from bbops_server.publish.status.status import RenderedOutline
 
 MAX_OUTLINES: Final = 32
@@ -47,7 +48,7 @@ class CommitOutline(msgspec.Struct, frozen=True):
 class OutlineCache:
     """Outlines by project and draft; each revision is read once, however many pages wait for it."""
 
-    def __init__(self, status: Callable[[], StatusSource]) -> None:
+    def __init__(self, status: Callable[[], ServerProjects]) -> None:
         self._status = status
         self._known: dict[_Key, tuple[str, CommitOutline]] = {}
         self._pending: dict[tuple[str, str, str], asyncio.Task[CommitOutline]] = {}
@@ -82,7 +83,7 @@ class OutlineCache:
                 async with asyncio.timeout(_PREPARE_SECONDS):
                     await self.find(name, slug)
 
-    def drafts_of(self, name: str) -> DraftSource:
+    def drafts_of(self, name: str) -> ProjectDrafts:
         """Return the drafts of a project. Raises: NotFoundException: there is no project."""
         drafts = self._status().drafts(name)
         if drafts is None:

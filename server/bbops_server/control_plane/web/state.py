@@ -28,7 +28,7 @@ from bbops_server.data_plane.gateway.gateway import Proxies
 from bbops_server.git_http.serving import GitHttp
 from bbops_server.mcp.fair_queue import OneAtATime
 from bbops_server.mcp.oauth.server import OAuth
-from bbops_server.publish.projects.protocols import StatusSource
+from bbops_server.publish.projects.projects import ServerProjects
 from bbops_server.settings import Settings
 
 _log = logging.getLogger(__name__)
@@ -70,7 +70,7 @@ class ControlState:
     """
 
     def __init__(
-        self, status: StatusSource, book: Book, settings: Callable[[], Settings], local_key: str,
+        self, status: ServerProjects, book: Book, settings: Callable[[], Settings], local_key: str,
         *, is_set_up: bool = False,
     ) -> None:  # fmt: skip
         """`is_set_up` says that accounts exist, even if they cannot be read now."""

@@ -28,7 +28,7 @@ LIVE_SECONDS: Final = 60.0
 
 
 class ProjectFrontends:
-    """The frontends of a project; a `FrontendSource` of the control plane."""
+    """The frontends of a project."""
 
     def __init__(self, reconciler: Reconciler) -> None:
         self._reconciler = reconciler

@@ -23,7 +23,6 @@ from bbops_server.publish.drafts.drafts import ProjectDrafts
 from bbops_server.publish.processes.metrics import read_metrics
 from bbops_server.publish.processes.project_client import ProjectClient
 from bbops_server.publish.projects.frontends import ProjectFrontends
-from bbops_server.publish.projects.protocols import DraftSource
 from bbops_server.publish.projects.versions import ProjectVersions
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.remote import RemoteSource
@@ -111,7 +110,7 @@ class ServerProjects:
         """Return the loop of every project."""
         return (entry.reconciler for entry in self._entries.values())
 
-    # ---- StatusSource, for the control plane
+    # ---- for the control plane
     def server(self) -> ServerStatus:
         """Return the status of the server's own settings."""
         return self.settings
@@ -126,12 +125,21 @@ class ServerProjects:
         return sorted(statuses, key=lambda status: status.name)
 
     def reconcile(self, name: str, *, again: bool = False) -> datetime | None:
-        """Request an attempt; arguments and result as of `StatusSource.reconcile`."""
+        """Request an attempt now; `again` publishes a live commit again.
+
+        Returns:
+            The time of the request, see `Status.handled_at`; None if the project does not exist.
+        """
         reconciler = self._find(name)
         return reconciler.reconcile(again=again) if reconciler is not None else None
 
     def poll(self, name: str, *, lists_pulls: bool = True) -> bool:
-        """Fetch a repository and its drafts; result as of `StatusSource.poll`."""
+        """Fetch a repository and its drafts now; False if the project does not exist.
+
+        Args:
+            name: the name of the project.
+            lists_pulls: whether the list of its pull requests is read, too.
+        """
         reconciler, drafts = self._find(name), self.drafts(name)
         if reconciler is None:
             return False
@@ -143,7 +151,14 @@ class ServerProjects:
         return True
 
     def accept(self, name: str, commit: str, base: str, who: str) -> bool:
-        """Accept a commit on hold; False if the project does not exist."""
+        """Accept a held commit; False if the project does not exist.
+
+        `base` is the live commit if every commit since then is accepted; `who` is the e-mail
+        address of the user.
+
+        Raises:
+            ServerError: no commit or another one is held.
+        """
         reconciler = self._find(name)
         if reconciler is not None:
             reconciler.accept(commit, base, who)
@@ -198,21 +213,31 @@ class ServerProjects:
         ]  # fmt: skip
 
     async def contract(self, name: str, form: str) -> RenderedContract | None:
-        """Return the contract of the live commit; None if the project does not exist."""
+        """Return the contract of the live commit; None if the project does not exist.
+
+        Raises:
+            BbopsError: nothing is live, or the commit cannot be read.
+        """
         reconciler = self._find(name)
         if reconciler is None:
             return None
         return await write_contract(reconciler.context, await _live_source(reconciler), form)
 
     async def outline(self, name: str) -> RenderedOutline | None:
-        """Return the outline of the live commit; None if the project does not exist."""
+        """Return the outline of the live commit; None if the project does not exist.
+
+        Raises as `contract`.
+        """
         reconciler = self._find(name)
         if reconciler is None:
             return None
         return await write_outline(reconciler.context, await _live_source(reconciler))
 
     async def read_file(self, name: str, path: str) -> str | None:
-        """Return the text of a file of the live commit; None if it does not exist."""
+        """Return the text of a file of the live commit; None if it does not exist.
+
+        Raises as `contract`.
+        """
         reconciler = self._find(name)
         if reconciler is None:
             return None
@@ -363,7 +388,7 @@ async def _end(entry: _Entry, before: asyncio.Task[None] | None) -> None:
 WAKING_SECONDS: Final = 30.0
 
 
-async def wait_until_ready(drafts: DraftSource, branch: str, head: str) -> DraftStatus:
+async def wait_until_ready(drafts: ProjectDrafts, branch: str, head: str) -> DraftStatus:
     """Return the draft of a branch once it serves_commit a commit.
 
     Raises:

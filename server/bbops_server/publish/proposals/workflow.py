@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from bbops.base.errors import GitError, ServerError
 from bbops.source.git.proposals import PREVIEW, Proposal, Wish
+from bbops_server.publish.drafts.drafts import ProjectDrafts
 from bbops_server.publish.impact.impact import TEST_SECONDS
-from bbops_server.publish.projects.protocols import DraftSource
 from bbops_server.publish.proposals.merge_status import MergeChecker, MergeStatus, encode, end, read
 from bbops_server.publish.proposals.rules import find_missing_person
 from bbops_server.publish.sources.values import is_full_id
@@ -53,7 +53,7 @@ class ProposalWorkflow:
 
     def __init__(
         self, forge: LocalForge, checker: MergeChecker, link: Callable[[str], str],
-        drafts: DraftSource | None = None,
+        drafts: ProjectDrafts | None = None,
     ) -> None:  # fmt: skip
         """`link` returns the URL of a path of the control plane."""
         self.forge, self._checker, self._link, self._drafts = forge, checker, link, drafts
