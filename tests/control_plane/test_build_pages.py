@@ -13,11 +13,12 @@ from typing import Any, Final
 import pytest
 
 from bbops.base.errors import ServerError
+from bbops.interfaces.answers import ProjectCondition
 from bbops_server.accounts.rules import Role
 from bbops_server.control_plane.web.outlines import OutlineCache
 from bbops_server.data_plane.live.history import History
 from tests.conftest import ROOT
-from tests.support.control import Tried, tried
+from tests.support.control import SINCE, Tried, tried
 from tests.support.islands import without_islands
 from tests.support.outlines import Source
 from tests.support.recorded_requests import refused, remember
@@ -278,6 +279,17 @@ def test_values_are_never_shown(tried: Tried) -> None:
     text = main_text(show(tried, "values"))
     assert "KEY secret A key. set" in text
     assert "no value" not in text
+
+
+def test_values_that_the_newest_commit_lacks_are_named(tried: Tried) -> None:
+    stalled = ProjectCondition(
+        "Stalled", status=True, reason="EnvMissing", message="no value for MAIL_HOST", since=SINCE
+    )
+    tried.source.status_changes = {"conditions": [stalled], "diagnostics": []}
+    assert "The newest commit is not live : no value for MAIL_HOST" in main_text(
+        show(tried, "values")
+    )
+    assert "MAIL_HOST" not in main_text(show(tried, "values?in=slug"))
 
 
 def test_addon_without_a_file_says_what_is_missing(tried: Tried) -> None:

@@ -174,7 +174,7 @@ def test_a_missing_value_is_named_with_its_command(tried: Tried, ada: Browser) -
     text = "no value for MAIL_KEY; bbops env set MAIL_KEY --state /srv"
     tried.source.status_changes = stall("EnvMissing", text)
     page = ada.get(PAGE).text
-    assert "No value is set" in page
+    assert "<strong>Stalled</strong> since" in page
     assert "bbops env set MAIL_KEY" in page
 
 

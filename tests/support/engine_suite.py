@@ -284,7 +284,7 @@ async def causes_and_depths_go_along(on: Bench) -> None:
     assert (claimed.cause, claimed.payload) == (Cause("before", 3), "[1]")
 
 
-# ---- events that a job waits for
+# ---- waits
 @case
 async def a_job_that_waits_for_an_event_misses_none_since_it_began(on: Bench) -> None:
     await on.emit("sent", 1)
@@ -317,7 +317,7 @@ async def an_event_that_comes_as_a_job_goes_to_sleep_wakes_it(on: Bench) -> None
     assert await on.states() == {"a": "ready"}
 
 
-# ---- what holds
+# ---- holds
 @case
 async def where_jobs_are_held_none_begins_but_runs_of_tasks(on: Bench) -> None:
     on.engine.hold_reason = "a draft"

@@ -1,4 +1,4 @@
-"""Output of a CI job: the summary and outputs of a step, and annotations of files.
+"""Output of a CI job: the summary and outputs of a step, annotations, and GitLab's report.
 
 Texts of a project are untrusted. The runner of GitHub reads commands from the output of a step, so
 every text between commands is printed while commands are stopped.

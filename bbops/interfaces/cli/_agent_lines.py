@@ -1,6 +1,7 @@
-"""Lines about agents, their runs and their calls. Their texts come from outside: all are escaped.
+"""Lines about agents, their runs and their calls, and chats with agents in the terminal.
 
-Tokens are those that the model has read and written.
+Texts of agents come from outside, so all are escaped. Tokens are those that the model has read and
+written.
 """
 
 from __future__ import annotations
@@ -147,7 +148,7 @@ def _json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-# ---- A talk with an agent on a terminal: print what it says, and ask about its calls
+# ---- chats in the terminal: print the agent's answers, and confirm its calls
 
 _LOOK_SECONDS: Final = 0.3
 _UNDER_WAY: Final = frozenset({"queued", "running"})
@@ -155,7 +156,7 @@ _UNDER_WAY: Final = frozenset({"queued", "running"})
 
 @dataclass(slots=True)
 class AgentTalk:
-    """A talk with an agent.
+    """A chat with an agent in the terminal.
 
     Attributes:
         decide: decides about a call as a member of the project.

@@ -1,4 +1,4 @@
-"""A group of commands whose help prints the whole first sentence about each."""
+"""Help of commands: a group that prints whole first sentences, and examples of a command."""
 
 from __future__ import annotations
 

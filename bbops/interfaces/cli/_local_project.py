@@ -1,4 +1,4 @@
-"""Find the repository around a folder, and the versions of the project in it."""
+"""The repository and versions of a local project, and the class of commands that compare."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def find_local_project(
     raise GitError(f"'{folder}' is in no git repository, so {cannot}", hint=hint)
 
 
-# ---- Commands that compare: they exit with 0 without changes, 2 with changes, 1 after a failure
+# ---- commands that compare; exit codes: 0 without changes, 2 with changes, 1 after a failure
 
 CHANGED_EXIT_CODE = 2
 

@@ -1,4 +1,4 @@
-"""The options of commands that call a server, and a client with the user's token."""
+"""The options of commands that call a server, and a client with the user's stored token."""
 
 from __future__ import annotations
 

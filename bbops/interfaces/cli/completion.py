@@ -19,7 +19,7 @@ _LINES: Final = {
     "zsh": 'command -v bbops >/dev/null && eval "$(bbops completion zsh)"',
     "fish": "command -q bbops && bbops completion fish | source",
 }
-"""Lines for a shell's startup file: they generate the script, so an update needs no other line."""
+"""The line for each shell's startup file; it generates the script, so updates keep the line."""
 
 
 @examples("bbops completion bash --install", "bbops completion zsh")
@@ -30,8 +30,8 @@ _LINES: Final = {
 def command(ctx: click.Context, shell: str, *, install: bool) -> None:
     """Print the script that completes commands and options in SHELL.
 
-    With --install a line that runs it is added to ~/.bashrc, ~/.zshrc or fish's completions. A line
-    that is already there is not added again.
+    With --install, a line that runs it is added to ~/.bashrc, ~/.zshrc or fish's completions,
+    unless it is already there.
     """
     if install:
         _print_installed(*_install(shell))

@@ -1,6 +1,6 @@
 """Show the changes between two versions, or since one: contract, access, data, routes.
 
-Exits with 0 without changes, with 2 with changes, with 1 when they cannot be determined.
+Exit codes: 0 without changes, 2 with changes, 1 if the changes cannot be determined.
 """
 
 from __future__ import annotations

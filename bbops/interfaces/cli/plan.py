@@ -1,6 +1,6 @@
 """Show the effects of a change: contract breaks, loosened access, lost data, routes.
 
-Exits with 0 without changes, with 2 with changes, with 1 when they cannot be determined.
+Exit codes: 0 without changes, 2 with changes, 1 if the changes cannot be determined.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _VERSION = re.compile(r"v[0-9]{1,9}").fullmatch
 
 
 _ReadLiveData = Callable[["Project"], bytes | Mapping[str, Any]]
-"""A function that returns the live data that a project would change, as `bbops db plan --json`."""
+"""Returns the live data that a project would change, in the format of `bbops db plan --json`."""
 
 
 @examples("bbops plan", "bbops plan v1..v2 --format markdown")
@@ -83,13 +83,14 @@ def command(
     """Show what the changes in this folder, or from commit A to B, will do.
 
     The folder is compared with the branch main as it is committed here (without one, with
-    origin/main); on main itself, with what is committed. A and B are branches, tags or commits:
+    origin/main); on main itself, with the last commit. A and B are branches, tags or commits:
     'bbops plan v1..v2'. Nothing is checked out, and nothing changes.
 
     It shows which clients break, where access is loosened, what happens to data and routes, and
     what the old project's rules require of a review. Only the server knows which rows are affected
     and which env values are missing: --live asks it, sending only tables and names of variables.
-    The same without a server: 'bbops db plan --json | bbops plan --rows -' beside its state folder.
+    Next to the server's state folder, the same works without the server:
+    'bbops db plan --json | bbops plan --rows -'.
 
     Exits with 0 when nothing changes, with 2 when something does, and with 1 when it cannot be
     determined: a project has errors, a revision is unknown.

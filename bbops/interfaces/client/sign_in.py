@@ -1,4 +1,4 @@
-"""Requests to sign in and out."""
+"""Requests to sign in and out, and to exchange the identity token of a workflow."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class SignInRequests(ServerConnection):
         self._require_success(self._request("POST", "/api/logout"))
 
 
-# ---- Requests of workflows: a token in exchange for an identity token
+# ---- workflows
 
 _REFUSED: Final = frozenset({HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN})
 _TOKEN: Final = re.compile(r"[A-Za-z0-9_-]{1,200}").fullmatch

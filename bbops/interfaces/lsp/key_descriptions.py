@@ -1,11 +1,14 @@
-"""Descriptions of the keys of the language whose model has no description, a sentence each."""
+"""One-sentence descriptions of the language's keys, for keys whose model has none.
+
+A key that means something else in one model is qualified by it: `Trigger.event`.
+"""
 
 from __future__ import annotations
 
 from typing import Final
 
-CRUD_KEYS: Final = {
-    "Crud.table": "The table whose rows the routes are about.",
+_CRUD_KEYS: Final = {
+    "Crud.table": "The table whose rows the routes read and write.",
     "Crud.path": "The path of `list` and `create`; the other paths end with the row's key.",
     "Crud.select": "The columns of each response, as in `find`; by default all but private ones.",
     "Crud.middleware": "Functions that run before every action, after the channel's middleware.",
@@ -23,9 +26,9 @@ CRUD_KEYS: Final = {
     },
     "List.filter": "Columns by which requests can filter, or a map of them to operators.",
     "sort": "Orders that a request can choose, in both directions; the first is the default.",
-    "search": "Whether `?search=` finds words.",
-    "List.limit": "How many rows a page has by default.",
-    "maxLimit": "The most rows that a request can ask for.",
+    "search": "Whether requests can search for words with `?search=`.",
+    "List.limit": "The default number of rows of a page.",
+    "maxLimit": "The maximum number of rows that a request can choose for a page.",
     "total": "Whether requests can use `?total=true`.",
     "List.select": "The columns of its responses, instead of the `select` of the file.",
     "Get.select": "The columns of its responses, instead of the `select` of the file.",
@@ -36,11 +39,11 @@ CRUD_KEYS: Final = {
 }
 
 
-OWN_ADDON_KEYS: Final = {
+_OWN_ADDON_KEYS: Final = {
     "server": "The URL of the API; paths of steps are below it. `config.endpoint` replaces it.",
     "mcp": "The address of an MCP server, whose tools are the steps.",
     "OwnAddon.auth": "The authentication of requests, by the names of settings.",
-    "source": "The source of the file: `bbops addon add` writes it, and reads it again.",
+    "source": "The origin of the file, written by `bbops addon add` and read for updates.",
     "AddonAuth.bearer": "The setting whose value is sent as `Authorization: Bearer`.",
     "AddonAuth.basic": "The settings with name and password.",
     "AddonAuth.header": "Headers, each with the setting for its value.",
@@ -63,8 +66,8 @@ OWN_ADDON_KEYS: Final = {
     "tool": "The tool of the MCP server.",
     "Tool.name": "The name of the tool on that server.",
     "Tool.digest": "The digest of its definition; another one fails with `addon-changed`.",
-    "OwnStep.parameters": "The parameters of the step: `name: type`, or `name?: type`.",
-    "in": "The place of a parameter: `path`, `query`, `header` or `body`, also under another name.",
+    "OwnStep.parameters": "The parameters of the step: `name: type`, or `name?: type` if optional.",
+    "in": "The place of a parameter: `path`, `query`, `header` or `body`; also its name there.",
     "gives": "The type of the result; undeclared fields are dropped.",
     "Place.path": "The name of the part of the path.",
     "Place.query": "The name in the query.",
@@ -86,7 +89,7 @@ OWN_ADDON_KEYS: Final = {
 }
 
 
-WORK_KEYS = {
+_WORK_KEYS: Final = {
     "every": "How often it runs, such as `15m`.",
     "timezone": "The time zone of `schedule`, such as `Europe/Berlin`.",
     "overlap": "What happens if the previous run has not finished.",
@@ -99,12 +102,12 @@ WORK_KEYS = {
     "Trigger.event": "The event, as `entity.action`, or a list of them.",
     "Trigger.where": "A condition that selects events, over `event`, without `${ }`.",
     "Trigger.timeout": "How long one attempt may take; 15 minutes by default.",
-    "Trigger.unique": "A repeated event, by a key, creates no further job.",
+    "Trigger.unique": "Deduplicates events by a key: a repeated event creates no further job.",
     "Unique.key": "An expression over the event: a text or an integer.",
     "Unique.for": "How long a key is remembered, from its first job on; 24 hours by default.",
-    "debounce": "Of several events with one key, only the last creates a job.",
+    "debounce": "Combines events with one key: only the last creates a job, after a pause.",
     "Debounce.key": "An expression over the event: a text or an integer.",
-    "Debounce.for": "The pause without events after which the job runs.",
+    "Debounce.for": "The time without another event after which the job runs.",
     "onDead": "A function that runs when a job has failed for the last time.",
     "Trigger.renamedFrom": "The trigger's previous name; its jobs are kept.",
     "Task.renamedFrom": "The task's previous name; its runs are kept.",
@@ -112,7 +115,7 @@ WORK_KEYS = {
     "Task.input": "The function's `input`: constants.",
     "Lane.key": "An expression over the event; jobs with the same value share a lane.",
     "Lane.limit": "The number of jobs of a lane that run at a time; only 1 keeps their order.",
-    "priority": "The jobs that begin first if not all can run.",
+    "priority": "The precedence of its jobs if not all can run at once.",
     "SendParameters.webhook": "The file in `webhooks/`.",
     "SendParameters.event": "One of the webhook's events.",
     "SendParameters.owner": "The owner of the receivers, if the webhook has an `owner`.",
@@ -123,7 +126,7 @@ WORK_KEYS = {
     "FixedReceiver.url": "An https URL, or `${ env.NAME }`.",
     "FixedReceiver.secret": "The key that signs messages, as `${ env.NAME }`.",
     "ExpectedMessage.webhook": "The webhook that was sent.",
-    "ExpectedMessage.event": "Its event.",
+    "ExpectedMessage.event": "The event of the message.",
     "ExpectedMessage.owner": "The owner of the receivers.",
     "ExpectedMessage.payload": "A part of the payload.",
     "sent": "Messages that were sent, in their order; `[]` for none.",
@@ -185,42 +188,42 @@ WORK_KEYS = {
     "addon": "The addon's id.",
     "instructions": "The system instructions of the model.",
     "maxTokens": "The longest answer of the model, in tokens.",
-    "options": "Other parameters of the vendor, by its names.",
+    "options": "Other parameters of the model, by the vendor's names.",
     "prices": "The price of a million tokens, for a limit of `money`.",
     "Prices.input": "The price of a million tokens that the model reads.",
-    "Prices.output": "The price of a million tokens that it writes.",
+    "Prices.output": "The price of a million tokens that the model writes.",
     "tools": "Functions that the model can call: a name, or `{ function, approval }`.",
     "approval": "The calls that wait for a person: `true`, `false`, or a condition over `args`.",
-    "runsOn": "What starts the agent.",
+    "runsOn": "The ways to start the agent.",
     "chat": "Users talk to the agent.",
-    "RunsOn.schedule": "The times at which it runs: a cron line, or a map as of a task.",
+    "RunsOn.schedule": "The times at which it runs: a cron line, or a map as in a task.",
     "RunsOn.webhook": "A POST to this path starts it.",
     "RunsOn.database": "Changed rows of a table start it.",
-    "RunsOn.event": "Events start it: a name, a list, or a map as of a trigger.",
+    "RunsOn.event": "Events start it: a name, a list, or a map as in a trigger.",
     "RunsOn.realtime": "Messages of a topic start it: the topic's file, or a map.",
     "EventStart.event": "The event, as `entity.action`, or a list of them.",
     "EventStart.where": "A condition that selects events, over `event`, without `${ }`.",
-    "EventStart.unique": "A repeated event, by a key, starts no further run.",
+    "EventStart.unique": "Deduplicates events by a key: a repeated event starts no further run.",
     "RealtimeStart.topic": "The topic, by its file in realtime/.",
-    "RealtimeStart.event": "The message's event; any message if it is left out.",
+    "RealtimeStart.event": "The message's event; by default any.",
     "RealtimeStart.where": "A condition that selects messages, over `event`, without `${ }`.",
     "memory": "The messages of a chat that the model sees again, and how long a chat is kept.",
     "Memory.messages": "The number of earlier messages of the chat that the model sees.",
     "Memory.for": "How long a chat is kept.",
-    "Agent.output": "The shape of the answer, which is a value then instead of a text.",
+    "Agent.output": "The shape of the answer; without it, the answer is a text.",
     "limits": "The limits of a run.",
     "maxSteps": "The maximum number of the model's answers in a run.",
-    "AgentLimits.timeout": "How long a run may take, without its waits; 15m at most.",
+    "AgentLimits.timeout": "How long a run may take, not counting its waits; at most `15m`.",
     "tokens": "The tokens that the model may read and write in a run.",
-    "money": "What a run may cost, in the currency of `prices`.",
+    "money": "The maximum cost of a run, in the currency of `prices`.",
     "concurrency": "The number of runs of the agent at a time.",
     "Agent.renamedFrom": "The agent's previous name; its runs and chats are kept.",
     "config": "The addon's settings; secrets only as `${ env.NAME }`.",
-    **OWN_ADDON_KEYS,
-    **CRUD_KEYS,
+    **_OWN_ADDON_KEYS,
+    **_CRUD_KEYS,
 }
 
-KEY_DESCRIPTIONS = WORK_KEYS | {
+KEY_DESCRIPTIONS: Final = _WORK_KEYS | {
     # ---- keys of several kinds
     "description": "For people who read the project, and for the API's documentation.",
     "name": "A display name, for people only.",
@@ -297,7 +300,7 @@ KEY_DESCRIPTIONS = WORK_KEYS | {
     "Profile.name": "The column of the name.",
     "Profile.role": "The column of the role, which goes into the token.",
     "Profile.blocked": "The column that is true if an account may not sign in with a provider.",
-    "durability": "`full` waits for the disk on each write; `normal` may lose a moment.",
+    "durability": "`full` waits for the disk on each write; `normal` may lose the last writes.",
     "engine": "The database that the project's own SQL is written for; by default any.",
     "errors": "Automatic responses of the server.",
     "messages": "Messages for values that break a rule of their shape.",
@@ -346,12 +349,12 @@ KEY_DESCRIPTIONS = WORK_KEYS | {
     "path": "The path.",
     "file": "A file of the request, by its path.",
     "authentication": "Who can call it: `None`, `JWT` (signed in), `API Key`, `Optional`.",
-    "roles": "The roles of which the user's token needs one; without it the response is 403.",
+    "roles": "The allowed roles; a user whose token has none of them gets a 403 response.",
     "RateLimit.limit": "The number of requests; 0 means no limit.",
     "like": "A column, as `table.column`, whose type, enum and bounds are copied.",
     "per": "The time window of the limit, from `1s` to `24h`.",
-    "by": "The unit that is counted: each `user` or API key (else the address), or each `address`.",
-    "stream": "A step of a model, whose response is sent piece by piece.",
+    "by": "The unit that is counted: `user` (or API key, or else address), or always `address`.",
+    "stream": "A step that calls a model; its answer is sent piece by piece.",
     "docsVisibility": "Whether the API's documentation shows it.",
     "channel": "The channel whose base path, limits and middleware apply.",
     "files": "Files that may be uploaded, by field.",
@@ -359,7 +362,7 @@ KEY_DESCRIPTIONS = WORK_KEYS | {
     "types": "The allowed media types; by default all.",
     "many": "Any number of files under one name.",
     "maxBody": "The largest body; `1MB` by default.",
-    "idempotency": "Honour the header Idempotency-Key.",
+    "idempotency": "Honor the header Idempotency-Key.",
     "history": "The data that the request history records.",
     "basePath": "The path prefix of its endpoints.",
     "rateLimit": "Requests per minute for one client; 0 means no limit.",
@@ -408,7 +411,7 @@ KEY_DESCRIPTIONS = WORK_KEYS | {
     "LoopParameters.max": "The maximum number of iterations; one more fails the step.",
     "if": "A condition without `${ }`.",
     "select": "The columns to return, or names with expressions; all columns by default.",
-    "orderBy": "`column.asc`, `relation.column.desc`, or a list of such.",
+    "orderBy": "`column.asc`, `relation.column.desc`, or a list of these.",
     "limit": "The maximum number of rows.",
     "after": "The cursor from `next` of the previous page; null for the first page.",
     "offset": "How many rows to skip.",
@@ -446,7 +449,7 @@ KEY_DESCRIPTIONS = WORK_KEYS | {
     "aggregate": "Counts and sums, by group.",
     "groupBy": "The keys of a group: columns, or names with expressions.",
     "union": "Rows of several tables as one list, instead of `table`.",
-    "relation": "The relation to many rows whose rows are listed.",
+    "relation": "The to-many relation whose rows are listed.",
     "having": "A condition that selects groups, over the names of `groupBy` and `values`.",
     "distinct": "Return equal rows of `select` only once.",
     "values": "The computed values of each group, by name.",
@@ -454,7 +457,7 @@ KEY_DESCRIPTIONS = WORK_KEYS | {
     "body": "Sent as JSON.",
     "form": "Sent as a form.",
     "allowStatus": "Statuses besides 2xx that are not errors.",
-    # ---- keys that mean something else in one kind
+    # ---- keys with another meaning in one kind
     "Project.database": "How rows are kept on disk.",
     "Errors.default": "All other automatic responses, such as 405 or 413.",
     "AutomaticAnswer.value": "The body of the response.",
@@ -483,7 +486,7 @@ KEY_DESCRIPTIONS = WORK_KEYS | {
     "AgentModel.name": "The vendor's name of the model.",
     "Column.description": "The meaning of the column.",
     "Index.columns": "The columns, in this order.",
-    "Index.unique": "No two rows have the same values in them.",
+    "Index.unique": "No two rows have the same values in these columns.",
     "Index.where": "A condition that selects the indexed rows, on columns; by default all.",
     "Field.description": "The meaning of the field, for the API's documentation and for agents.",
     "Addon.enabled": "Whether its steps work.",

@@ -1,4 +1,4 @@
-"""Shared structs and types of the project tools: resources, drafts and changes."""
+"""Shared structs and types of the project tools: resources, drafts, changes and agent runs."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Engine(Protocol):
         dialect: the SQL dialect of the database.
         owner: the worker's name, which is never used again.
         dead_job_triggers: triggers that run when a job is dead.
-        reports_missed: an event is emitted for each task that did not run.
+        reports_missed: whether an event is emitted for the missed runs of a task.
         logged_columns: columns that topics publish, by event name. The log stores them.
     """
 
@@ -57,14 +57,14 @@ class Engine(Protocol):
     def hold_reason(self) -> str:
         """The reason to hold jobs when they are created, due or next in their lane; may be empty.
 
-        Runs of tasks are not held: a user has started them.
+        Runs of tasks are not held, since only users start them then.
         """
         ...
 
     @hold_reason.setter
     def hold_reason(self, reason: str) -> None: ...
 
-    # ---- from the outbox into jobs
+    # ---- outbox
     async def pump(self, route: Route, arrange: Callable[[NewJob], NewJob] = ...) -> int:
         """Move committed outbox rows into the log and into jobs; return their number.
 
@@ -77,7 +77,7 @@ class Engine(Protocol):
         """
         ...
 
-    # ---- the life of a job
+    # ---- jobs
     async def claim(self, limit: int, *, bulk: int = 0) -> list[Claim]:
         """Claim up to `limit` ready jobs, and up to `bulk` ready jobs of priority BULK.
 
@@ -151,11 +151,14 @@ class Engine(Protocol):
         ...
 
     async def fail(self, job: Claim, error: str, retry_at: int | None) -> bool:
-        """Retry a job at `retry_at`, or mark it dead; return whether the claim is valid."""
+        """Retry a job at `retry_at`, or mark it dead; return whether the claim was valid."""
         ...
 
     async def sleep(self, job: Claim, until: int) -> bool:
-        """Requeue a job for a time without using an attempt. It keeps its seat in the lane."""
+        """Requeue a job until a time without using an attempt; return whether the claim was valid.
+
+        The job keeps its seat in the lane.
+        """
         ...
 
     async def hold(self, job: Claim, reason: str) -> bool:
@@ -163,10 +166,10 @@ class Engine(Protocol):
         ...
 
     async def hold_waiting(self, job: Claim | None = None) -> None:
-        """Hold a waiting job; without one, hold all jobs that would begin without a user."""
+        """Hold a job that is ready or waits; without one, hold all such jobs."""
         ...
 
-    # ---- events that a job waits for
+    # ---- waits
     async def listen(self, job: Claim, events: Sequence[str]) -> Mapping[tuple[str, str], int]:
         """Register a job for events, so that it does not miss later ones.
 
@@ -184,7 +187,7 @@ class Engine(Protocol):
         """Requeue a job until an event or a time; return whether the claim was valid.
 
         Raises:
-            FencedError: another worker has claimed the job.
+            FencedError: another worker has claimed the job, so `also` cannot be recorded.
         """
         ...
 
@@ -208,23 +211,23 @@ class Engine(Protocol):
         does not run twice on two servers, or when a clock is set back.
 
         Args:
-            due: returns the runs of a tick at a time.
+            due: returns the runs of a tick that are due at a time.
         """
         ...
 
     def now(self) -> int:
-        """Return the time."""
+        """Return the time of the engine's clock."""
         ...
 
     def seconds_until(self, at: int) -> float:
         """Return the seconds until a time; negative if it has passed."""
         ...
 
-    # ---- when workers die
+    # ---- dead workers
     async def renew(self) -> None:
-        """Renew the leases of this worker's jobs, if they expire soon."""
+        """Renew the leases of this worker's jobs if they expire soon."""
         ...
 
     async def reclaim(self) -> list[str]:
-        """Make the jobs of dead workers ready; return their uids."""
+        """Make the jobs of dead workers ready again; return their uids."""
         ...

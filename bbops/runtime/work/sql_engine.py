@@ -240,7 +240,7 @@ class SqlEngine:
     def hold_reason(self, reason: str) -> None:
         self._endings.hold_reason = reason
 
-    # ---- from the outbox into jobs
+    # ---- outbox
     async def pump(
         self, route: Route, arrange: Callable[[NewJob], NewJob] = lambda job: job
     ) -> int:
@@ -285,7 +285,7 @@ class SqlEngine:
         pump, seats = self.dialect.pump_lock, self.dialect.lanes_lock
         return [*([(pump, ())] if pump else []), *([(seats, (lanes,))] if seats else [])]
 
-    # ---- the life of a job
+    # ---- jobs
     async def claim(self, limit: int, *, bulk: int = 0) -> list[Claim]:
         """As `Engine.claim`."""
         self._claims += 1
@@ -376,7 +376,7 @@ class SqlEngine:
         condition, ids = ("id = ?", [job.id]) if job else ("true", [])
         await self.database.change(f"{HOLD} AND {condition}", (self.hold_reason, *ids))
 
-    # ---- events that a job waits for
+    # ---- waits
     async def listen(self, job: Claim, events: Sequence[str]) -> Mapping[tuple[str, str], int]:
         """As `Engine.listen`."""
         return await self._waiting.listen(job, events)
@@ -457,7 +457,7 @@ class SqlEngine:
         """As `Engine.seconds_until`."""
         return (at - self._now()) / 1000
 
-    # ---- when workers die
+    # ---- dead workers
     async def renew(self) -> None:
         """As `Engine.renew`."""
         due = "SELECT 1 FROM _bbops_jobs WHERE state = 'running' AND owner = ? AND lease < ?"

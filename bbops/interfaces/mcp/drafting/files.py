@@ -1,4 +1,4 @@
-"""The resources of a tree: their files and their content."""
+"""The resources of a tree: their files, their content, and changes of one entry."""
 
 from __future__ import annotations
 

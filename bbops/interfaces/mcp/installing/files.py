@@ -1,4 +1,4 @@
-"""Read and write the settings files of MCP clients, with a size limit, atomically."""
+"""Read and write settings files of MCP clients and AGENTS.md, with a size limit, atomically."""
 
 from __future__ import annotations
 

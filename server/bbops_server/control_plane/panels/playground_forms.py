@@ -152,7 +152,7 @@ def _read_lines(text: str, sign: str) -> Pairs:
     return tuple(pairs)
 
 
-# ---- what the form shows at first
+# ---- initial values of the form
 def fill_example(operation: Operation, form: RequestForm, *, is_json: bool) -> FilledForm:
     """Return the form with the first example of the contract; empty without one."""
     if not operation.examples:

@@ -30,7 +30,14 @@ from bbops.runtime.http.exchanges import MOST_READ_BYTES
 from bbops_server.control_plane.web.outline_page import OutlineLinks
 from bbops_server.mcp.requests import Exchanged, read_subject
 
+MAX_LINES: Final = 100
+"""The most lines of a trace that a page shows."""
+
 _JSON: Final = "json"
+_MAX_CHARACTER_BYTES: Final = 4
+_SERIES: Final = {"step": "calc", "sql": "db", "http": "out"}
+_Titles = Mapping[str, Sequence[tuple[int, str]]]
+"""The lines and titles of the steps of each file, in the order of the lines."""
 
 
 class Snippets(msgspec.Struct, frozen=True):
@@ -46,17 +53,18 @@ class PlaygroundResult(msgspec.Struct, frozen=True, rename="camel"):
 
     Attributes:
         draft: the branch of the draft; empty for live.
-        commit: the commit that has answered.
+        commit: the commit that sent the response.
         target: path and query of the request, without secrets.
-        size_bytes: of the body, as far as it was read.
+        size_bytes: the size of the body; of a cut one, of the part that was read.
         headers: pairs, since a name may occur several times.
         body: the text of the body; empty if it is not text.
         base64: the body, if it is not text.
         is_cut: the body is longer than 256 KB, or took longer than 30 s.
-        failure, step: of a failed request: the error, and its file and line.
+        failure: the error of a failed request.
+        step: the file and line of the error.
         snippets: the request to copy.
-        trace: its steps, statements and outgoing requests, in the order in which they began.
-        user: the id of the signed-in user, as the token says; empty without one.
+        trace: the steps, statements and outgoing requests, in the order of their start.
+        user: the id of the signed-in user, from the token; empty without one.
     """
 
     draft: str
@@ -97,7 +105,7 @@ class TraceSpan(msgspec.Struct, frozen=True, rename="camel"):
     """A step, a statement or an outgoing request, see `bbops.runtime.flow.tracing.Span`.
 
     Attributes:
-        depth: the number of spans around it.
+        depth: the number of enclosing spans.
         rows: the rows that a statement returned or changed; null if it has none.
     """
 
@@ -134,7 +142,7 @@ def write_result(
 
     Args:
         request: without its credential.
-        credential: of the request; only its place is shown.
+        credential: the request's credential; the result shows only its place.
         draft: the branch; empty for live.
         url: the URL of the API, for the snippets.
     """
@@ -142,7 +150,7 @@ def write_result(
     if draft:
         shown = replace(shown, headers=(*shown.headers, DRAFT_HEADER))
     base, kind = url.rstrip("/"), _content_type(reply)
-    text, base64 = _read(reply.body, is_cut=reply.is_cut)
+    text, base64 = _read_body(reply.body, is_cut=reply.is_cut)
     return PlaygroundResult(
         draft, exchanged.commit, request.method, shown.target, reply.status,
         exchanged.milliseconds, len(reply.body), list(reply.headers), kind, text, base64,
@@ -153,11 +161,6 @@ def write_result(
     )  # fmt: skip
 
 
-def _read_user(credential: Credential | None) -> str:
-    is_token = credential is not None and credential.key.lower() == "authorization"
-    return read_subject(credential.value) if credential is not None and is_token else ""
-
-
 def find_differences(live: Reply, draft: Reply) -> list[ResponseDifference]:
     """Return the differences of two responses; secrets are masked in both."""
     digest = sha256(live.body[: MOST_READ_BYTES + 1]).hexdigest()[:16]
@@ -166,16 +169,12 @@ def find_differences(live: Reply, draft: Reply) -> list[ResponseDifference]:
     return [ResponseDifference(item.at, item.before, item.now) for item in found]
 
 
-def _mask(body: bytes) -> str:
-    try:
-        value: Any = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return mask_text(body.decode(errors="replace"))
-    return msgspec.json.encode(mask_value(value)).decode()
+def _content_type(reply: Reply) -> str:
+    return next((value for name, value in reply.headers if name == "content-type"), "")
 
 
-def _read(body: bytes, *, is_cut: bool) -> tuple[str, str]:
-    """Return the body as text, or as base64 if it is not UTF-8."""
+def _read_body(body: bytes, *, is_cut: bool) -> tuple[str, str]:
+    """Return the text and the base64 of a body; one of them is empty."""
     whole = body
     if is_cut:  # the last character may be cut, too
         whole = body.decode(errors="ignore").encode() if _is_text_so_far(body) else body
@@ -187,8 +186,7 @@ def _read(body: bytes, *, is_cut: bool) -> tuple[str, str]:
 
 
 def _is_text_so_far(body: bytes) -> bool:
-    longest = 4
-    return any(_is_utf8(body[: len(body) - left]) for left in range(longest))
+    return any(_is_utf8(body[: len(body) - cut]) for cut in range(_MAX_CHARACTER_BYTES))
 
 
 def _is_utf8(data: bytes) -> bool:
@@ -199,18 +197,20 @@ def _is_utf8(data: bytes) -> bool:
     return True
 
 
-def _content_type(reply: Reply) -> str:
-    return next((value for name, value in reply.headers if name == "content-type"), "")
+def _read_user(credential: Credential | None) -> str:
+    is_token = credential is not None and credential.key.lower() == "authorization"
+    return read_subject(credential.value) if credential is not None and is_token else ""
 
 
-# ---- The trace of a request as a page shows it: titles of steps, links to their lines, and bars
+def _mask(body: bytes) -> str:
+    try:
+        value: Any = msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return mask_text(body.decode(errors="replace"))
+    return msgspec.json.encode(mask_value(value)).decode()
 
-MAX_LINES: Final = 100
-_SERIES: Final = {"step": "calc", "sql": "db", "http": "out"}
-_Titles = Mapping[str, Sequence[tuple[int, str]]]
-"""The steps of each file: line and title, by line."""
 
-
+# ---- traces for pages: titles of steps, links to their lines, bars
 @dataclass(frozen=True, slots=True)
 class TraceLine:
     """A step, a statement or an outgoing request.
@@ -240,8 +240,9 @@ class TraceView:
 
     Attributes:
         left: the number of lines that are not shown.
-        steps: the number of steps, and `statements` that of statements.
-        total_ms: the end of the last line.
+        steps: the number of steps.
+        statements: the number of SQL statements.
+        total_ms: the milliseconds from the start of the request to the end of the last line.
     """
 
     lines: Sequence[TraceLine]
@@ -251,7 +252,7 @@ class TraceView:
     total_ms: float
 
     def bar(self, line: TraceLine) -> tuple[float, float]:
-        """Return start and width of a line's bar, in percent of the whole trace."""
+        """Return the start and width of a line's bar, in percent of the whole trace."""
         total = self.total_ms or 1.0
         start = round(min(100 * line.began_ms / total, 99.5), 2)
         return start, round(min(max(100 * line.took_ms / total, 0.5), 100 - start), 2)
@@ -260,10 +261,10 @@ class TraceView:
 def view_trace(
     spans: Sequence[TraceSpan], outline: Outline | None, links: OutlineLinks
 ) -> TraceView:
-    """Return the lines of a trace; lines of code that are one step are one line.
+    """Return the trace for a page; several lines of code of one step become one line.
 
     Args:
-        outline: the outline of the commit, for the titles of steps; None shows their places.
+        outline: the outline of the commit, for the titles of steps; None for no titles.
     """
     lines = _merge(_lines(spans, _read_titles(outline), links))
     return TraceView(
@@ -313,7 +314,7 @@ def _find_title(
 
 
 def _merge(lines: Iterable[TraceLine]) -> list[TraceLine]:
-    """Return the lines without repeated places: the code of a step may have several lines."""
+    """Merge adjacent lines of one place: the code of a step may have several lines."""
     merged: list[TraceLine] = []
     for line in lines:
         last = merged[-1] if merged else None

@@ -22,18 +22,18 @@ Kind = Literal["counter", "gauge", "histogram"]
 METRICS: Final[dict[str, tuple[Kind, str]]] = {
     "build_info": ("gauge", "The version of the server; always 1."),
     "project_ready": ("gauge", "Whether the newest commit of a project is live."),
-    "jobs": ("gauge", "Jobs that have not ended, by what they run and their state."),
-    "job_seconds": ("histogram", "How long attempts of jobs took."),
+    "jobs": ("gauge", "Jobs that have not ended, by trigger, task or function, and by state."),
+    "job_seconds": ("histogram", "Duration of job attempts."),
     "job_wait_seconds": (
-        "histogram", "How long jobs that were made, or due, waited for their first attempt.",
+        "histogram", "Wait of jobs, from their creation or due time, for their first attempt.",
     ),
     "outbox_oldest_seconds": ("gauge", "How long the oldest event waits to become jobs."),
     "snapshot_age_seconds": (
-        "gauge", "The age of the oldest transaction that keeps old rows of the queue.",
+        "gauge", "The age of the oldest transaction that keeps old versions of jobs.",
     ),
     "ticks_missed_total": ("counter", "Runs of tasks that were skipped because no server ran."),
     "deliveries_total": (
-        "counter", "Attempts to send webhooks, and received ones that were refused, by outcome.",
+        "counter", "Attempts to send webhooks, and rejected received webhooks, by outcome.",
     ),
     "agent_tokens_total": ("counter", "Tokens that the models of agents have read and written."),
     "realtime_connections": ("gauge", "Clients that are connected to topics."),
@@ -47,7 +47,7 @@ _ESCAPES: Final = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n"})
 
 @read("/metrics", Permission.READ_METRICS)
 async def show_metrics(visit: Here) -> Response[str]:
-    """Counters and gauges of the server, in the text format of Prometheus."""
+    """The server's metrics, in the text format of Prometheus."""
     status = visit.control.status
     try:
         measured = await status.metrics()
@@ -67,7 +67,7 @@ def render_metrics(samples: Iterable[MetricSample]) -> str:
 
 
 def _lines(samples: Iterable[MetricSample]) -> Iterator[str]:
-    ranks = {name: at for at, name in enumerate(METRICS)}
+    ranks = {name: rank for rank, name in enumerate(METRICS)}
     ordered = sorted(samples, key=lambda sample: ranks[_metric(sample.name)])  # stable sort
     for metric, group in groupby(ordered, key=lambda sample: _metric(sample.name)):
         kind, text = METRICS[metric]
@@ -77,7 +77,7 @@ def _lines(samples: Iterable[MetricSample]) -> Iterator[str]:
 
 
 def _metric(name: str) -> str:
-    """Return the metric of a sample."""
+    """Return the metric of a sample's name, which may end in a suffix of histograms."""
     if name in METRICS:
         return name
     return next(name.removesuffix(end) for end in _SUFFIXES if name.endswith(end))

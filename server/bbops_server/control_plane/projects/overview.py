@@ -1,4 +1,4 @@
-"""The state of a project for its overview: what needs attention, and its requests over time."""
+"""A project's overview: its requests over time, stalled drafts, proposals and dead jobs."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from bbops_server.process.messages.jobs import ListJobs
 
 MAX_LISTED: Final = 5
 _JOBS_SECONDS: Final = 2.0
-"""The page does not wait longer for a data process that is busy or starts."""
+"""The longest wait for a data process, which may be busy or starting."""
 
 
 @dataclass(frozen=True, slots=True)
 class OverviewRange:
-    """A period to choose: its name in URLs, its text, and `since` of the page of requests."""
+    """A selectable period; `since` is the same period for the page of requests."""
 
     name: str
     text: str
@@ -67,10 +67,10 @@ class RequestOverview:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The state of a project; None for parts that the caller may not read, or that are not there.
+    """The state of a project; None or empty for parts that the caller may not read.
 
     Attributes:
-        stalled: drafts whose newest commit is not served.
+        stalled: drafts whose newest commit is not live.
         dead: dead jobs and the next runs of tasks.
     """
 
@@ -83,7 +83,7 @@ class Overview:
 
 def find_range(name: str) -> OverviewRange | None:
     """Return a period by its name, by default the last hour; None for an unknown name."""
-    return next((each for each in RANGES if each.name == (name or "hour")), None)
+    return next((period for period in RANGES if period.name == (name or "hour")), None)
 
 
 async def read_overview(
@@ -92,7 +92,7 @@ async def read_overview(
     """Return the overview of a project; a part that cannot be read is left out.
 
     Args:
-        publications: its newest ones, to mark the releases among them on the charts.
+        publications: the newest publications; the charts mark the releases among them.
     """
     requests, proposals, dead = await asyncio.gather(
         _read_requests(visit, name, chosen, publications), _list_proposals(visit, name),
@@ -117,9 +117,9 @@ async def _read_requests(
     if traffic.total.failures:
         failed = await run(find, history, limit=1, status=FAILED, since=float(traffic.since))
     releases = [
-        ChartRelease(each.at.timestamp(), each.subject or each.revision.rpartition(":")[2][:12])
-        for each in publications
-        if each.outcome == "live"
+        ChartRelease(item.at.timestamp(), item.subject or item.revision.rpartition(":")[2][:12])
+        for item in publications
+        if item.outcome == "live"
     ]
     charts = draw_charts(traffic, releases)
     return RequestOverview(charts, traffic.total, ranking, failed[0] if failed else None)

@@ -415,7 +415,6 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
 
 MAX_BATCHES: Final = 200
 """Batches to search for a neighbour: of rare endpoints, the next request may be far away."""
-_ENDPOINT: Final = ANSWERED.index("endpoint")
 _COLUMNS: Final = "SELECT first, began, requests FROM answered"
 
 

@@ -1,1 +1,1 @@
-"""The process that does what runs outside of requests."""
+"""The work process: runs the jobs of live projects outside of requests."""

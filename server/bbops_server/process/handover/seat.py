@@ -1,4 +1,4 @@
-"""A server's exclusive use of a state folder."""
+"""A server's exclusive use of a state folder, and its sockets from a service manager."""
 
 from __future__ import annotations
 

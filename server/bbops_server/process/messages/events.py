@@ -1,4 +1,4 @@
-"""The event log of a project."""
+"""Requests about a project's events: emit, list, replay."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from bbops_server.process.messages.request import AnswerMessage, RequestMessage
 
 
 class EmitEventAnswer(AnswerMessage, frozen=True):
-    """The triggers of the event."""
+    """The triggers that the event starts."""
 
     triggers: list[str]
 

@@ -1,7 +1,7 @@
-"""Base classes of messages, and their decoding.
+"""Base classes of messages, their decoding, and errors as answers.
 
-A request names the type of its answer: `class Swap(Request[Done])`. A frame carries the name of the
-class, so that a process can reject an unknown request by name.
+A request names the type of its answer: `class SwapRelease(RequestMessage[DoneAnswer])`. A frame
+contains the name of the class, so that a process can reject an unknown request by name.
 """
 
 from __future__ import annotations

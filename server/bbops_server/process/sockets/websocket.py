@@ -1,4 +1,4 @@
-"""Write one frame to many websockets.
+"""Upgrade connections to websockets, and write one frame to many of them.
 
 uvicorn creates a frame for each connection and awaits each write, which costs three times as much.
 A server's frame has no mask, and without compression it does not depend on the connection.

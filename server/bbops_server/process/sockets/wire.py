@@ -1,4 +1,6 @@
-"""Buffer writes to sockets: whole responses, and all responses of an event loop iteration.
+"""Buffer writes to sockets, and limit the heads of requests.
+
+A response is one write, and so are all responses of an event loop iteration.
 
 uvicorn writes head and body separately. Each write is a system call that wakes the client, which
 then reads half a response; and waking a client between two responses costs more than both.

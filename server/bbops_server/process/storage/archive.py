@@ -1,6 +1,6 @@
-"""Pack the files of a project into a tar file, and unpack it.
+"""Archives of a project's files: pack, unpack, and swap the folder for its new content.
 
-Files are replaced, never changed, so each copied file is consistent during concurrent saves.
+A save replaces a file as a whole, so each packed file is consistent.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from bbops_server.process.storage.confined import ConfinedFolder
 from bbops_server.process.storage.usage import INTERNAL_PREFIX, StoredSize
 
 FOLDER: Final = "files"
-"""The folder in a project's state folder."""
+"""The name of the files' folder in a project's state folder."""
 ARCHIVE_SUFFIX: Final = ".files.tar"
 _UNLIMITED: Final = StoredSize(1 << 60, 1 << 60)
 _TEMPORARY_PREFIX: Final = ".files-new-"
@@ -39,7 +39,7 @@ def has_files(root: Path) -> bool:
 
 
 def pack(root: Path, target: Path) -> StoredSize:
-    """Write all files below a folder to a new archive, which appears when it is complete.
+    """Write all files below a folder to a new archive; an incomplete one never appears.
 
     Raises:
         ServerError: `target` exists, or cannot be written.
@@ -63,14 +63,16 @@ def pack(root: Path, target: Path) -> StoredSize:
 
 @contextmanager
 def unpacked(file: Path, root: Path) -> Iterator[tuple[Path, StoredSize]]:
-    """Yield a temporary folder next to `root` with the files of an archive.
+    """Yield a temporary folder next to `root` with the files of an archive, and their size.
+
+    The folder is deleted at the end, unless it was moved.
 
     Raises:
         ServerError: the archive is damaged, or contains something other than files.
     """
     root.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-    for left in root.parent.glob(f"{_TEMPORARY_PREFIX}*"):
-        shutil.rmtree(left, ignore_errors=True)
+    for leftover in root.parent.glob(f"{_TEMPORARY_PREFIX}*"):
+        shutil.rmtree(leftover, ignore_errors=True)
     folder = Path(tempfile.mkdtemp(prefix=_TEMPORARY_PREFIX, dir=root.parent))
     try:
         yield folder, _unpack(file, folder)
@@ -94,7 +96,9 @@ def _unpack(file: Path, folder: Path) -> StoredSize:
             for entry in tar:
                 content = tar.extractfile(entry) if entry.isfile() else None
                 if content is None:
-                    raise ServerError(f"'{file}' holds something that is not a file")
+                    raise ServerError(
+                        f"'{file}' contains an entry that is not a file: '{entry.name}'"
+                    )
                 with content:
                     store.save(read_path(entry.name), content)  # type: ignore[arg-type]
             return store.usage.read()

@@ -195,7 +195,7 @@ class ForgeReview:
         return sorted(team for team in teams if "@" not in team)
 
 
-# ---- The commits that were found reviewed, so that a retry does not ask the forge again
+# ---- Reviewed commits, recorded so that a retry does not ask the forge again
 
 _FILE: Final = "reviewed.json"
 

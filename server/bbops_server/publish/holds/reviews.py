@@ -1,4 +1,4 @@
-"""Hold commits that reach the live branch without the review that the live rules demand.
+"""Hold commits on the live branch without the review or signature that the live rules require.
 
 The server's own git rejects such a push and merges only reviewed proposals. Commits of a hosted
 repository wait until a maintainer accepts them, unless the rules accept the forge's reviews.
@@ -102,7 +102,7 @@ async def _hold_large_removal(
         )  # fmt: skip
 
 
-# ---- Require the signatures of commits that `review.signed` of the live rules demands
+# ---- signatures, as `review.signed` of the live rules requires
 # Only the keys in the live commit count: a commit cannot add its own signer.
 
 MAX_COMMITS: Final = 500

@@ -64,9 +64,8 @@ class Link:
         return SwapRelease(self.project, self.name)
 
 
-# ---- The key that signs requests of the Playground: only this server and its data processes know
-# it
-# Each start makes another one, so no file holds it.
+# ---- the key that signs requests of the Playground
+# Only this server and its data processes know it. Each start makes another; no file holds it.
 
 _BYTES: Final = 32
 

@@ -1,4 +1,4 @@
-"""Start the processes of a plane, and send requests to all of them."""
+"""Start the processes of a plane, and send requests to them."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ T = TypeVar("T")
 BUILD_NICENESS: Final = 10
 LINK_SECONDS: Final = 60.0
 SHORT_SECONDS: Final = 10.0
-"""The time for requests that take no work."""
+"""The timeout of requests that a process answers at once."""
 
 HOLD_DRAIN_SECONDS: Final = 3.0
-"""The part of a hold that running requests have to finish."""
+"""The part of a hold in which running requests can finish."""
 
 
 class SendRequest(Protocol):
     """A function that sends a request to a process."""
 
     def __call__(self, request: RequestMessage[A], *, timeout_seconds: float) -> Awaitable[A]:
-        """Return the answer. Raises: BbopsError: the process does not respond, or failed."""
+        """Return the answer. Raises: BbopsError: the process does not respond, or fails."""
         ...
 
 
@@ -45,7 +45,7 @@ async def start_data(
     fds = [listening.fileno(), wake_up.fileno()]
     if shared is None:
         return await Child.start("bbops_server.data_plane", fds=fds, words=[CENTER, center])
-    # the replacement of a dead process continues with its part of the shared memory
+    # a process that replaces a dead one reuses its part of the shared memory
     fds.append(shared.descriptor)
     words = [CENTER, center, *shared.words(number)]
     return await Child.start("bbops_server.data_plane", fds=fds, words=words)
@@ -62,18 +62,22 @@ def refuse_request(project: str, diagnostics: Sequence[JsonDiagnostic]) -> Refus
 
 
 async def hold(ask: SendRequest, project: str, until: float) -> None:
-    """Queue new requests of a project. Raises: BbopsError: the process does not respond."""
+    """Queue new requests of a project until a time of the event loop's clock.
+
+    Raises:
+        BbopsError: the process does not respond.
+    """
     seconds = until - asyncio.get_running_loop().time()
     await ask(Hold(project, seconds, HOLD_DRAIN_SECONDS), timeout_seconds=SHORT_SECONDS)
 
 
 async def ask_slowly(child: SupervisedChild, request: RequestMessage[A]) -> A:
-    """Send a request that may take long. Raises: BbopsError: the process does not respond."""
+    """Send a slow request. Raises: BbopsError: the process does not respond."""
     return await child.ask(request, timeout_seconds=LINK_SECONDS)
 
 
 async def swap(child: SupervisedChild, link: Link) -> None:
-    """Make a linked release live; a process that was replaced since links it first."""
+    """Make a linked release live; a process that was replaced meanwhile links it first."""
     try:
         await child.ask(link.swap(), timeout_seconds=SHORT_SECONDS)
     except ServerError:

@@ -383,13 +383,13 @@ async def _end(entry: _Entry, before: asyncio.Task[None] | None) -> None:
     await asyncio.wait({*entry.tasks, *filter(None, [before, unfinished])})
 
 
-# ---- Wait until a draft serves_commit a commit, and check whether it does
+# ---- drafts that serve a commit
 
 WAKING_SECONDS: Final = 30.0
 
 
 async def wait_until_ready(drafts: ProjectDrafts, branch: str, head: str) -> DraftStatus:
-    """Return the draft of a branch once it serves_commit a commit.
+    """Return the draft of a branch once it serves a commit.
 
     Raises:
         ServerError: the commit has errors, or the draft is not ready in time.
@@ -414,7 +414,7 @@ def _is_stalled(draft: DraftStatus | None, head: str) -> bool:
 
 
 def serves_commit(draft: DraftStatus | None, head: str) -> bool:
-    """Return whether a draft serves_commit a commit."""
+    """Return whether a draft serves a commit."""
     if draft is None or draft.commit != head or not draft.release:
         return False
-    return head.startswith(draft.release)  # the release is named by its first digits
+    return head.startswith(draft.release)  # a release's name is a prefix of its commit

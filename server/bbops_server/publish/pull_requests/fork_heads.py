@@ -85,7 +85,7 @@ class ForkHeads:
         self._allowed = allowed
 
 
-# ---- The turns of pull requests from forks, which any user of a forge can open in any number
+# ---- turns of pull requests from forks; any user of a forge can open any number of them
 # They share the forge's requests with the repository's own branches, with the live branch and with
 # reviews. Below a reserve of requests, forks wait until the forge's window ends.
 

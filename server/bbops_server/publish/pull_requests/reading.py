@@ -1,4 +1,4 @@
-"""The open pull requests of a project, from the forge's list and from git."""
+"""The open pull requests of a project, and the state that this server set on the forge."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ async def find_base(source: RemoteSource, at: PublishContext) -> str:
     return newest.source["commit"] if newest is not None else ""
 
 
-# ---- The state of pull requests on the forge, as this server has set it last
+# ---- the state that this server last set on the forge
 # It is written before and after each request that creates something, so that a server that ends in
 # between looks for the comment or deployment before it creates another one.
 

@@ -1,4 +1,4 @@
-"""A publication as frozen values: each stage takes one and returns the next, with more."""
+"""Frozen values of a publication: each stage takes one and returns the next, with more."""
 
 from __future__ import annotations
 

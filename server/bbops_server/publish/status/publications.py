@@ -54,9 +54,7 @@ def _shorten(file: Path) -> None:
         replace_file(file, b"".join(lines[-MAX_KEPT:]))
 
 
-# ---- The versions of a repository that were live in one project. Pure
-
-
+# ---- versions that were live in a project
 def filter_versions(
     versions: Sequence[Version], series: Series, known: Sequence[Publication]
 ) -> list[Version]:
@@ -71,7 +69,7 @@ def filter_versions(
         series: the tags of the project.
         known: its recorded publications.
     """
-    recorded = {(each.version, each.revision) for each in known if each.version}
+    recorded = {(entry.version, entry.revision) for entry in known if entry.version}
     since = min((publication.at for publication in known), default=datetime.max.replace(tzinfo=UTC))
     return [version for version in versions if _is_own(version, series, recorded, since)]
 

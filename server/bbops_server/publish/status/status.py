@@ -1,4 +1,4 @@
-"""The status of a project, as conditions for people and programs.
+"""The status of a project, as conditions for people and programs, and the signal of a change.
 
 `Ready`: the newest commit is live. `Reconciling`: an attempt is running. `Stalled`: the newest
 commit is not live, with the reason; the live release keeps serving. Both `Ready` and `Stalled` are
@@ -24,10 +24,13 @@ SERVER_WARNINGS: Final = frozenset({"addon-needs", "local-storage-not-shared"})
 
 
 class Stalled(Exception):
-    """An attempt cannot continue. `is_passing`: a retry may succeed without a new commit.
+    """The reason for which an attempt cannot continue.
 
-    `wait_seconds` is the shortest pause before a retry, `serving` the release that answers requests
-    meanwhile: empty without one, and until the attempt is recorded.
+    Attributes:
+        is_passing: a retry may succeed without a new commit.
+        wait_seconds: the shortest pause before a retry.
+        serving: the release that serves requests meanwhile; empty without one, and until the
+            attempt is recorded.
     """
 
     wait_seconds = 0.0
@@ -51,7 +54,7 @@ class Stalled(Exception):
         return f"{self.message}; {self.hint}" if self.hint else self.message
 
     def as_diagnostic(self) -> JsonDiagnostic:
-        """Return it as a diagnostic of project.yaml."""
+        """Return a diagnostic of project.yaml."""
         return JsonDiagnostic("error", self.reason, "project.yaml", 1, 1, self.message, self.hint)
 
 
@@ -80,14 +83,14 @@ def now() -> datetime:
 class StatusBoard:
     """The conditions of a project, updated by its reconciler.
 
-    A project without a name in the server's file has its own name, once that is read.
+    A project without a name in server.yaml has the name in its project.yaml, once that is read.
     """
 
     def __init__(self, given_name: str, name: str, url: str, branch: str) -> None:
         self.given_name, self.name = given_name, given_name or name
         self.url, self.branch = url, branch
         self.attempted: str | None = None
-        self.subject = self.author = ""  # of the attempted commit, once it is read
+        self.subject = self.author = ""  # the attempted commit's, once it is read
         self.applied: str | None = None
         self.release: str | None = None
         self.version = ""
@@ -112,7 +115,7 @@ class StatusBoard:
         self.changed.send()
 
     def status(self) -> Status:
-        """Return the current status; an unreachable source hides the result of the last attempt."""
+        """Return the status, without diagnostics while the source is unreachable."""
         conditions = {**self.conditions, **self.source_conditions}
         return Status(
             self.name, self.url, self.branch, self.attempted, self.applied, self.release,
@@ -121,7 +124,7 @@ class StatusBoard:
         )  # fmt: skip
 
     def source_lost(self, why: Stalled) -> bool:
-        """Record that the source is unreachable; False if that is recorded already."""
+        """Record that the source is unreachable; return False if that was recorded before."""
         old, message = self.source_conditions.get("Stalled"), why.as_sentence()
         if old is not None and (old.reason, old.message) == (why.reason, message):
             return False
@@ -133,7 +136,7 @@ class StatusBoard:
         return True
 
     def source_found(self) -> bool:
-        """Record that the source is reachable; False if it was before."""
+        """Record that the source is reachable; return False if it was reachable before."""
         was_unreachable = bool(self.source_conditions)
         self.source_conditions = {}
         return was_unreachable
@@ -173,7 +176,7 @@ class StatusBoard:
         self.put("Stalled", status=False, reason="Published", message="")
 
     def keep_live(self) -> None:
-        """Record that the newest commit does not change the project."""
+        """Record that the live release stays: the newest commit does not change the project."""
         self.stalled, self.diagnostics = None, []
         newest = (self.attempted or "").rpartition(":")[2][:12]
         is_other = newest != self.release
@@ -192,7 +195,7 @@ class StatusBoard:
 
     def warn(self, diagnostics: Sequence[JsonDiagnostic]) -> None:
         """Record warnings about this server for the newest commit."""
-        warnings = [each for each in diagnostics if each.code in SERVER_WARNINGS]
+        warnings = [item for item in diagnostics if item.code in SERVER_WARNINGS]
         if warnings:
             message = "; ".join(warning.message for warning in warnings)
             self.put("Warning", status=True, reason=warnings[0].code, message=message)
@@ -200,7 +203,7 @@ class StatusBoard:
             self.put("Warning", status=False, reason="Done", message="")
 
     def stall_narrowing(self, stalled: Stalled) -> bool:
-        """Record why narrowing failed; False if that is recorded already."""
+        """Record why narrowing failed; return False if that was recorded before."""
         old, message = self.conditions.get("Narrowing"), stalled.as_sentence()
         self.put("Narrowing", status=True, reason=stalled.reason, message=message)
         return old is None or not old.status or old.message != message
@@ -212,14 +215,14 @@ class StatusBoard:
         self.hide(hidden)
 
     def refuse_frontend(self, why: str) -> None:
-        """Record why a frontend that was tagged elsewhere is rejected; empty without one."""
+        """Record why a frontend tagged outside this server is rejected; empty if none is."""
         if why:
             self.put("FrontendRefused", status=True, reason="TagRefused", message=why)
         elif "FrontendRefused" in self.conditions:
             self.put("FrontendRefused", status=False, reason="Done", message="")
 
     def hide(self, hidden: Sequence[str]) -> None:
-        """Record hidden columns and tables, which no release declares."""
+        """Record the hidden columns and tables: no release declares them."""
         if hidden:
             message = f"{', '.join(hidden)}: 'bbops db narrow' deletes what is hidden for good"
             self.put("Hidden", status=True, reason="Dropped", message=message)
@@ -227,7 +230,7 @@ class StatusBoard:
             self.put("Hidden", status=False, reason="Done", message="")
 
     def stall(self, stalled: Stalled) -> bool:
-        """Record why the newest revision is not live; False if that is recorded already."""
+        """Record why the newest revision is not live; return False if that was recorded before."""
         old, self.stalled = self.stalled, stalled
         stalled.serving = self.release or ""
         self.diagnostics = stalled.diagnostics
@@ -245,13 +248,13 @@ class StatusBoard:
         return is_new
 
     def add(self, publication: Publication) -> None:
-        """Record an ended attempt, and pass it to the callback."""
+        """Record an ended attempt, and pass it to `on_publication`."""
         self.publications.append(publication)
         self.on_publication(publication)
 
 
 class Signal:
-    """Wakes all waiting tasks with each `send`. For one event loop."""
+    """A signal that wakes all waiting tasks of one event loop."""
 
     def __init__(self) -> None:
         self._next = asyncio.Event()
@@ -262,11 +265,11 @@ class Signal:
         sent.set()
 
     def next(self) -> asyncio.Event:
-        """Return the event that the next `send` sets; to be read before the condition."""
+        """Return the event that the next `send` sets; read it before the condition it announces."""
         return self._next
 
     async def wait(self, is_true: Callable[[], bool], seconds: float) -> bool:
-        """Return True once a condition is true, checked after each `send`; False in the end."""
+        """Return True once a condition is true, checked after each `send`; False at the timeout."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 while not is_true():
