@@ -29,7 +29,7 @@ def test_a_run_does_what_the_model_asks_for_and_keeps_each_step(place: Place) ->
         assert await desk.notes() == ["one", "two"]
         run = await desk.only_run()
         assert (run.run.state, run.run.start, run.answer) == ("done", "event", "Both are there.")
-        assert (run.run.tokens_in, run.run.tokens_out, run.run.micro_money) == (300, 30, 360)
+        assert (run.run.tokens_in, run.run.tokens_out, run.run.money) == (300, 30, 0.00036)
         kinds = [(step["kind"], step["name"]) for step in run.steps]
         assert kinds == [
             ("message", ""), ("model", ""), ("tool", "add"), ("model", ""), ("tool", "fail"),
@@ -69,7 +69,7 @@ def test_a_call_that_needs_approval_waits_for_a_person(place: Place, is_approved
         assert (await desk.only_run()).run.state == "waiting"
         (approval,) = await desk.control.approvals(10)
         assert (approval.tool, approval.arguments) == ("add", {"text": "one"})
-        at = approval.asked_at + 1
+        at = round(1000 * approval.asked_at) + 1
         assert await desk.control.decide(approval.id, is_approved=is_approved, by="ann", at=at)
         assert not await desk.control.decide(approval.id, is_approved=True, by="bob", at=at)
         assert await desk.attempt("two") == "done"
@@ -182,7 +182,7 @@ def test_instructions_in_a_row_call_no_unapproved_tool(place: Place) -> None:
         assert await desk.notes() == [order]
         (approval,) = await desk.control.approvals(10)
         assert approval.arguments == {"text": "owned"}
-        at = approval.asked_at + 1
+        at = round(1000 * approval.asked_at) + 1
         assert await desk.control.decide(approval.id, is_approved=False, by="ann", at=at)
         assert await desk.attempt("two") == "done"
         assert await desk.notes() == [order]

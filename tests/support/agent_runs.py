@@ -168,7 +168,7 @@ class Desk:
 
     async def only_run(self) -> RunDetails:
         (run,) = await self.control.runs(10)
-        details = await self.control.show(run.uid)
+        details = await self.control.show(run.name)
         assert details is not None
         return details
 

@@ -53,7 +53,7 @@ async def ask_agent(
     control = AgentControl(working.database.door)
     run = next((run for run in await control.runs(1, agent.name) if run.start == start), None)
     if run is not None and run.state == "done":  # a crash behind its last commit ends no attempt
-        details = await control.show(run.uid)
+        details = await control.show(run.name)
         return Answer(200, {}, {"answer": None if details is None else details.answer})
     last = next(
         (attempt for attempt in reversed(working.attempts) if attempt.job.work == work), None

@@ -13,7 +13,8 @@ from time import perf_counter
 from typing import Any, Final
 
 from bbops.base.doors import StreamEvent
-from bbops.runtime.agents.control import AgentControl, RunDetails, RunSummary
+from bbops.base.json_work import AgentRun
+from bbops.runtime.agents.control import AgentControl, RunDetails
 from bbops.runtime.agents.tables import INSERT_CHAT, RunRow
 from bbops.runtime.agents.values import AGENT_LIMIT, work_name
 from bbops.runtime.flow.masking import Mask
@@ -242,7 +243,7 @@ def _event_of(step: Mapping[str, Any]) -> StreamEvent | None:
     return None
 
 
-def _failure(run: RunSummary) -> Thrown:
+def _failure(run: AgentRun) -> Thrown:
     """Return the error of a turn that has ended without an answer, as its user may see it."""
     if run.state == "held":
         message = (

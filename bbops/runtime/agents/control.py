@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from bbops.base.host import Database
+from bbops.base.json_work import AgentCall, AgentRun
 from bbops.runtime.agents.tables import SWEEP
 from bbops.runtime.agents.values import DECISION
 from bbops.runtime.work.statements import EMIT
@@ -16,6 +17,8 @@ from bbops.runtime.work.values import format_time
 
 MOST_MESSAGES: Final = 200
 """The most messages of a chat that its user reads."""
+MILLION: Final = 1_000_000
+"""The database has money in millionths."""
 _decode = msgspec.json.Decoder().decode
 
 _STATE: Final = (
@@ -66,31 +69,6 @@ _MESSAGES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class RunSummary:
-    """A run of an agent. Times are in milliseconds since 1970.
-
-    Attributes:
-        uid: the uid of its job.
-        start: what started it, such as `chat`.
-        state: `queued`, `running`, `waiting` for a person, `held`, `done` or `failed`.
-        micro_money: what the model has cost, in millionths.
-    """
-
-    uid: str
-    agent: str
-    start: str
-    chat: str
-    owner: str
-    state: str
-    error: str
-    tokens_in: int
-    tokens_out: int
-    micro_money: int
-    began_at: int
-    ended_at: int | None
-
-
-@dataclass(frozen=True, slots=True)
 class RunDetails:
     """A run with its answer, its steps, and the calls that wait for a person.
 
@@ -99,41 +77,10 @@ class RunDetails:
         waiting: id, tool, arguments and expiresAt of each call.
     """
 
-    run: RunSummary
+    run: AgentRun
     answer: Any
     steps: Sequence[dict[str, Any]]
     waiting: Sequence[dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class CallApproval:
-    """A call that a person decides about.
-
-    Attributes:
-        arguments: JSON without values of secret variables; masked after the decision.
-        state: `waiting`, `approved`, `rejected` or `expired`.
-    """
-
-    id: str
-    run: str
-    agent: str
-    chat: str
-    owner: str
-    tool: str
-    arguments: Any
-    state: str
-    decided_by: str
-    asked_at: int
-    decided_at: int | None
-    expires_at: int
-
-    @property
-    def shown_fields(self) -> dict[str, Any]:
-        """The fields that the chat's user sees."""
-        return {
-            "id": self.id, "tool": self.tool, "arguments": self.arguments,
-            "expiresAt": format_time(self.expires_at),
-        }  # fmt: skip
 
 
 class AgentControl:
@@ -142,12 +89,12 @@ class AgentControl:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def runs(self, limit: int, agent: str = "") -> list[RunSummary]:
+    async def runs(self, limit: int, agent: str = "") -> list[AgentRun]:
         """Return runs, newest first."""
         where = "WHERE r.agent = ?" if agent else ""
         sql = f"{_RUN} {where} ORDER BY r.began_at DESC, r.uid DESC LIMIT ?"
         rows = await self._database.read(sql, (*([agent] if agent else ()), limit))
-        return [_summary(row) for row in rows]
+        return [_read_run(row) for row in rows]
 
     async def show(self, uid: str, *, after: int = -1) -> RunDetails | None:
         """Return a run with its steps after a number; None if it does not exist."""
@@ -178,9 +125,7 @@ class AgentControl:
         for step in found:
             step["content"] = _decode(step["content"])
         answer = None if row[12] is None else _decode(row[12])
-        return RunDetails(
-            _summary(row), answer, found, [_approval(call).shown_fields for call in waiting]
-        )
+        return RunDetails(_read_run(row), answer, found, [_write_waiting(call) for call in waiting])
 
     async def messages(self, chat: str) -> list[dict[str, Any]]:
         """Return role, text and time of the newest messages of a chat, oldest first."""
@@ -200,18 +145,18 @@ class AgentControl:
         )
         return any(agent in agents for (agent,) in rows)
 
-    async def approvals(self, limit: int, agent: str = "") -> list[CallApproval]:
+    async def approvals(self, limit: int, agent: str = "") -> list[AgentCall]:
         """Return the calls that wait for a person, oldest first."""
         also = "AND agent = ?" if agent else ""
         where = f"WHERE state = 'waiting' AND{_IS_UNDER_WAY} {also}"
         sql = f"{_APPROVAL} {where} ORDER BY asked_at, id LIMIT ?"
         rows = await self._database.read(sql, (*([agent] if agent else ()), limit))
-        return [_approval(row) for row in rows]
+        return [_read_call(row) for row in rows]
 
-    async def approvals_of(self, run: str) -> list[CallApproval]:
+    async def approvals_of(self, run: str) -> list[AgentCall]:
         """Return the calls of a run that need or needed an approval, oldest first."""
         rows = await self._database.read(f"{_APPROVAL} WHERE run = ? ORDER BY asked_at, id", (run,))
-        return [_approval(row) for row in rows]
+        return [_read_call(row) for row in rows]
 
     async def usage(self, since: int) -> list[Sequence[Any]]:
         """Return agent, runs, failed runs, tokens in and out, and millionths of money.
@@ -221,10 +166,10 @@ class AgentControl:
         """
         return list(await self._database.read(_USAGE, (since,)))
 
-    async def find_approval(self, id: str) -> CallApproval | None:  # noqa: A002 - its name everywhere
+    async def find_approval(self, id: str) -> AgentCall | None:  # noqa: A002 - its name everywhere
         """Return a call that a person decides about; None if it does not exist."""
         rows = await self._database.read(f"{_APPROVAL} WHERE id = ?", (id,))
-        return _approval(rows[0]) if rows else None
+        return _read_call(rows[0]) if rows else None
 
     async def decide(self, id: str, *, is_approved: bool, by: str, at: int) -> bool:  # noqa: A002 - as above
         """Approve or reject a call; return False if it does not wait any longer.
@@ -249,11 +194,26 @@ class AgentControl:
         await self._database.write_all([(first, (now,)), *((sql, (oldest,)) for sql in others)])
 
 
-def _summary(row: Sequence[Any]) -> RunSummary:
-    return RunSummary(*row[:12])
+def _read_run(row: Sequence[Any]) -> AgentRun:
+    *fields, micro_money, began_at, ended_at = row[:12]
+    fields += micro_money / MILLION, began_at / 1000, _seconds(ended_at)
+    return AgentRun(*fields)
 
 
-def _approval(row: Sequence[Any]) -> CallApproval:
-    values = [*row]
-    values[6] = _decode(values[6])
-    return CallApproval(*values)
+def _read_call(row: Sequence[Any]) -> AgentCall:
+    *fields, arguments, state, decided_by, asked_at, decided_at, expires_at = row
+    fields += _decode(arguments), state, decided_by
+    fields += asked_at / 1000, _seconds(decided_at), expires_at / 1000
+    return AgentCall(*fields)
+
+
+def _seconds(milliseconds: int | None) -> float | None:
+    return None if milliseconds is None else milliseconds / 1000
+
+
+def _write_waiting(row: Sequence[Any]) -> dict[str, Any]:
+    """Return the fields of a waiting call that the chat's user sees."""
+    return {
+        "id": row[0], "tool": row[5], "arguments": _decode(row[6]),
+        "expiresAt": format_time(row[11]),
+    }  # fmt: skip

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from bbops.base.host import Database
+from bbops.base.json_work import Job, JobStory
 from bbops.runtime.work.engine import now_ms
 from bbops.runtime.work.results import unpack
 from bbops.runtime.work.run_record import CODE, UNTIL
@@ -25,8 +26,6 @@ from bbops.runtime.work.values import (
     AT,
     MAX_DEPTH,
     REMOVED_SUFFIX,
-    JobDetails,
-    JobSummary,
     NewJob,
     State,
     Tick,
@@ -42,8 +41,8 @@ MAX_ENDED: Final = 100_000
 _MAX_STEPS: Final = 1_000
 
 _WAITING: Final = "state IN ('ready', 'later', 'blocked')"
-_COLUMNS: Final = "uid, work, state, attempts, run_at, coalesce(lane, ''), error, created_at"
-_ENDED: Final = "uid, work, outcome, attempts, ended_at, '', error, created_at"
+_COLUMNS: Final = "uid, work, state, attempts, run_at, created_at, coalesce(lane, ''), error"
+_ENDED: Final = "uid, work, outcome, attempts, ended_at, created_at, '', error"
 _SELECT_JOBS: Final = f"SELECT {_COLUMNS} FROM _bbops_jobs"
 
 _LOG_CANCELLED: Final = (
@@ -145,20 +144,20 @@ class WorkControl:
         rows = await self._database.read("SELECT state, count(*) FROM _bbops_jobs GROUP BY state")
         return dict(sorted(rows))
 
-    async def jobs(self, *, state: State | None = None, limit: int = 100) -> list[JobSummary]:
+    async def jobs(self, *, state: State | None = None, limit: int = 100) -> list[Job]:
         """Return jobs that have not ended, oldest first."""
         where, parameters = (" WHERE state = ?", (state,)) if state else ("", ())
         rows = await self._database.read(
             f"{_SELECT_JOBS}{where} ORDER BY id LIMIT ?", (*parameters, limit)
         )
-        return [JobSummary(*row) for row in rows]
+        return [_read_job(row) for row in rows]
 
-    async def ended(self, *, limit: int = 100) -> list[JobSummary]:
+    async def ended(self, *, limit: int = 100) -> list[Job]:
         """Return jobs that have ended, newest first."""
         sql = f"SELECT {_ENDED} FROM _bbops_job_log ORDER BY ended_at DESC, id DESC LIMIT ?"
-        return [JobSummary(*row) for row in await self._database.read(sql, (limit,))]
+        return [_read_job(row) for row in await self._database.read(sql, (limit,))]
 
-    async def details(self, uid: str) -> JobDetails | None:
+    async def details(self, uid: str) -> JobStory | None:
         """Return the details of a job that has ended or not; None if it is unknown."""
         read = self._database.read
         more = "payload, cause, id"
@@ -176,9 +175,9 @@ class WorkControl:
             (job_id,),
         )
         causes = [cause async for cause in self._causes(cause)]
-        job, paths = JobSummary(*summary), tuple(path for (path,) in steps)
+        job, paths = _read_job(summary), [path for (path,) in steps]
         waits = await list_waits(self._database, job, job_id)
-        return JobDetails(job, payload, causes, paths, waits)
+        return JobStory(job, payload, causes, paths, waits)
 
     async def _causes(self, cause: str) -> AsyncIterator[str]:
         """Yield a cause, the cause of that job, and so on."""
@@ -413,12 +412,18 @@ _LANE_HOLDERS: Final = (
 )
 
 
+def _read_job(row: Sequence[Any]) -> Job:
+    *fields, run_at, created_at, lane, error = row
+    fields += run_at / 1000, created_at / 1000, lane, error
+    return Job(*fields)
+
+
 def step_location(path: str) -> str:
     """Return file and line of a recorded step, without its position in loops and calls."""
     return path.partition("#")[0]
 
 
-async def list_waits(database: Database, job: JobSummary, job_id: int) -> list[str]:
+async def list_waits(database: Database, job: Job, job_id: int) -> list[str]:
     """Return descriptions of what a job waits for; empty if it does not wait.
 
     Args:
@@ -431,7 +436,7 @@ async def list_waits(database: Database, job: JobSummary, job_id: int) -> list[s
         return [f"its turn in lane {job.lane}: {uid} is {state}" for uid, state in rows]
     if job.state != "later":
         return []
-    until = format_time(job.run_at)
+    until = format_time(round(1000 * job.run_at))
     if job.error:
         return [f"attempt {job.attempts + 1}, at {until}"]
     events = await database.read(_AWAITED, (job_id,))

@@ -133,38 +133,6 @@ Outcome = Literal["done", "cancelled"]
 
 
 @dataclass(frozen=True, slots=True)
-class JobSummary:
-    """A job in a list. When it has ended, `state` is its outcome."""
-
-    uid: str
-    work: str
-    state: State | Outcome
-    attempts: int
-    run_at: int
-    lane: str
-    error: str
-    created_at: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class JobDetails:
-    """A job with its payload, causes and steps.
-
-    Attributes:
-        payload: JSON.
-        causes: the job's cause, the cause of that job, and so on, as far as they are stored.
-        steps: the completed steps, by file and line.
-        waits: descriptions of what the job waits for.
-    """
-
-    job: JobSummary
-    payload: str
-    causes: Sequence[str]
-    steps: Sequence[str]
-    waits: Sequence[str] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Tick:
     """The next time of a task. When `schedule` changes, the time is computed again."""
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
+
+from msgspec.structs import replace
 
 from bbops.base.json_work import (
     AgentCall,
@@ -13,10 +15,10 @@ from bbops.base.json_work import (
     AgentUsage,
     DecidedCall,
 )
-from bbops.runtime.agents.control import AgentControl, CallApproval, RunSummary
+from bbops.runtime.agents.control import MILLION, AgentControl
 from bbops.runtime.agents.tables import write_json
 from bbops.runtime.work.engine import now_ms
-from bbops_server.data_plane.jobs import answers_about, database_of
+from bbops_server.data_plane.jobs import answers_about, database_of, masked
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.agents import (
     CountAgentRuns,
@@ -35,7 +37,6 @@ from bbops_server.process.messages.service import Handlers
 AgentRequest: TypeAlias = (
     ListAgentRuns | ShowAgentRun | CountAgentRuns | ListAgentCalls | DecideAgentCall
 )
-_MILLION: Final = 1_000_000
 
 
 def agent_handlers(find: Callable[[AgentRequest], Live], ring: Callable[[], None]) -> Handlers:
@@ -65,7 +66,7 @@ async def _show(live: Live, request: ShowAgentRun) -> ShowAgentRunAnswer:
     calls = [_call(live, call) for call in await control.approvals_of(request.run)]
     steps = [_step(live, step) for step in found.steps]
     return ShowAgentRunAnswer(
-        AgentRunStory(_run(live, found.run), _masked(live, found.answer), steps, calls)
+        AgentRunStory(_run(live, found.run), masked(live, found.answer), steps, calls)
     )
 
 
@@ -93,23 +94,15 @@ async def _decide(live: Live, request: DecideAgentCall) -> DecideAgentCallAnswer
 def _usage(
     agent: str, runs: int, failed: int, tokens_in: int, tokens_out: int, micro_money: int
 ) -> AgentUsage:
-    return AgentUsage(agent, runs, failed, tokens_in, tokens_out, micro_money / _MILLION)
+    return AgentUsage(agent, runs, failed, tokens_in, tokens_out, micro_money / MILLION)
 
 
-def _run(live: Live, run: RunSummary) -> AgentRun:
-    return AgentRun(
-        run.uid, run.agent, run.start, run.chat, run.owner, run.state, _masked(live, run.error),
-        run.tokens_in, run.tokens_out, run.micro_money / _MILLION, run.began_at / 1000,
-        None if run.ended_at is None else run.ended_at / 1000,
-    )  # fmt: skip
+def _run(live: Live, run: AgentRun) -> AgentRun:
+    return replace(run, error=masked(live, run.error))
 
 
-def _call(live: Live, call: CallApproval) -> AgentCall:
-    return AgentCall(
-        call.id, call.run, call.agent, call.chat, call.owner, call.tool,
-        _arguments(live, call), call.state, call.decided_by, call.asked_at / 1000,
-        None if call.decided_at is None else call.decided_at / 1000, call.expires_at / 1000,
-    )  # fmt: skip
+def _call(live: Live, call: AgentCall) -> AgentCall:
+    return replace(call, arguments=_arguments(live, call))
 
 
 def _step(live: Live, step: Mapping[str, Any]) -> AgentStep:
@@ -119,25 +112,20 @@ def _step(live: Live, step: Mapping[str, Any]) -> AgentStep:
     calls = content.get("calls", ())
     return AgentStep(
         step["number"], step["kind"], step["at"] / 1000, step["ms"], step["tokens_in"],
-        step["tokens_out"], _masked(live, text if isinstance(text, str) else write_json(text)),
+        step["tokens_out"], masked(live, text if isinstance(text, str) else write_json(text)),
         step["name"], [
-            {"tool": call.get("tool"), "arguments": _masked(live, call.get("arguments"))}
+            {"tool": call.get("tool"), "arguments": masked(live, call.get("arguments"))}
             for call in calls if isinstance(call, dict)
         ],
-        _masked(live, content.get("arguments")), bool(content.get("isError")),
+        masked(live, content.get("arguments")), bool(content.get("isError")),
     )  # fmt: skip
 
 
-def _arguments(live: Live, call: CallApproval) -> Any:
+def _arguments(live: Live, call: AgentCall) -> Any:
     """Return the arguments of a call: as they are while a person decides, masked afterwards."""
     if call.state == "waiting" and live.release:
         return live.release.answering.mask.answer(call.arguments)
-    return _masked(live, call.arguments)
-
-
-def _masked(live: Live, value: Any) -> Any:
-    """Return a value without secrets and private columns: they may be newer than the record."""
-    return live.release.answering.mask.value(value) if live.release else value
+    return masked(live, call.arguments)
 
 
 def _control(live: Live) -> AgentControl:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Callable
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from bbops.base.addresses import split
 from bbops.base.diagnostics import suggest
@@ -14,7 +14,7 @@ from bbops.base.json_work import Delivery, DeliveryStory, DeliveryTry, JsonRecei
 from bbops.runtime.flow.masking import MASK, is_hidden
 from bbops.runtime.work.sent_webhooks import WEBHOOKS, DeliveryLog, DeliverySummary
 from bbops.runtime.work.webhooks import TRIGGERS, ReceivedDelivery, ReceivedLog
-from bbops_server.data_plane.jobs import answers_about, database_of
+from bbops_server.data_plane.jobs import answers_about, database_of, masked
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.deliveries import (
     EnableReceiver,
@@ -68,10 +68,10 @@ async def _show(live: Live, request: ShowDelivery) -> ShowDeliveryAnswer:
     if found is None:
         return ShowDeliveryAnswer(None)
     headers = [
-        (name, MASK if is_signature or is_hidden(name) else _masked(live, value))
+        (name, MASK if is_signature or is_hidden(name) else masked(live, value))
         for name, value, is_signature in found.headers
     ]
-    body = json.dumps(_masked(live, json.loads(found.body)))
+    body = json.dumps(masked(live, json.loads(found.body)))
     return ShowDeliveryAnswer(DeliveryStory(_received(found.delivery), headers, body, []))
 
 
@@ -80,10 +80,10 @@ async def _show_sent(live: Live, delivery: str) -> ShowDeliveryAnswer:
     if found is None:
         return ShowDeliveryAnswer(None)
     tries = [
-        DeliveryTry(one.at / 1000, one.status, _masked(live, one.answer), _masked(live, one.error))
+        DeliveryTry(one.at / 1000, one.status, masked(live, one.answer), masked(live, one.error))
         for one in found.tries
     ]
-    body = json.dumps(_masked(live, json.loads(found.body)))
+    body = json.dumps(masked(live, json.loads(found.body)))
     return ShowDeliveryAnswer(DeliveryStory(_sent(live, found.sent), [], body, tries))
 
 
@@ -129,13 +129,8 @@ def _received(one: ReceivedDelivery) -> Delivery:
 def _sent(live: Live, one: DeliverySummary) -> Delivery:
     return Delivery(
         one.id, "sent", f"{WEBHOOKS}{one.webhook}", one.at / 1000, one.state, one.event,
-        show_url(one.receiver), one.tries, _masked(live, one.error),
+        show_url(one.receiver), one.tries, masked(live, one.error),
     )  # fmt: skip
-
-
-def _masked(live: Live, value: Any) -> Any:
-    """Return a value without secrets and private columns."""
-    return live.release.answering.mask.value(value) if live.release else value
 
 
 def _log(live: Live) -> ReceivedLog:

@@ -10,14 +10,14 @@ from typing import Any, Final, TypeAlias
 from msgspec.structs import replace
 
 from bbops.base.errors import ServerError
-from bbops.base.json_work import Job, JobStory, TaskTime
+from bbops.base.json_work import Job, TaskTime
 from bbops.database.open import Opened, work_dialect
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.work.control import WorkControl
 from bbops.runtime.work.engine import now_ms
 from bbops.runtime.work.events import unwrap
 from bbops.runtime.work.schedules import list_ticks
-from bbops.runtime.work.values import RESTORED, JobSummary
+from bbops.runtime.work.values import RESTORED
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.jobs import (
     ChangeJobs,
@@ -92,6 +92,11 @@ def database_of(live: Live) -> Opened:
     return found
 
 
+def masked(live: Live, value: Any) -> Any:
+    """Return a value without secrets and private columns, which may be newer than its record."""
+    return live.release.answering.mask.value(value) if live.release else value
+
+
 def _control(live: Live) -> WorkControl:
     database = database_of(live)
     return WorkControl(database, work_dialect(database))
@@ -127,22 +132,8 @@ async def _show(live: Live, request: ShowJob) -> ShowJobAnswer:
     found = await _control(live).details(request.job)
     if found is None:
         return ShowJobAnswer(None)
-    story = JobStory(
-        _job(live, found.job),
-        found.payload,
-        list(found.causes),
-        list(found.steps),
-        list(found.waits),
-    )
-    return _masked(ShowJobAnswer(story), live)
-
-
-def _masked(shown: ShowJobAnswer, live: Live) -> ShowJobAnswer:
-    """Return a story without secrets and private columns."""
-    if shown.story is None or live.release is None:
-        return shown
-    payload = live.release.answering.mask.value(json.loads(shown.story.payload))
-    return ShowJobAnswer(replace(shown.story, payload=json.dumps(payload)))
+    payload = json.dumps(masked(live, json.loads(found.payload)))
+    return ShowJobAnswer(replace(found, job=_job(live, found.job), payload=payload))
 
 
 async def _change(live: Live, request: ChangeJobs) -> ChangeJobsAnswer:
@@ -170,9 +161,6 @@ async def _change(live: Live, request: ChangeJobs) -> ChangeJobsAnswer:
             return ChangeJobsAnswer(1, job)
 
 
-def _job(live: Live, one: JobSummary) -> Job:
-    error = live.release.answering.mask.text(one.error) if live.release else ""
-    return Job(
-        one.uid, one.work, one.state, one.attempts, one.run_at / 1000, one.created_at / 1000,
-        one.lane, error,
-    )  # fmt: skip
+def _job(live: Live, job: Job) -> Job:
+    error = live.release.answering.mask.text(job.error) if live.release else ""
+    return replace(job, error=error)
