@@ -6,10 +6,9 @@ The code of proposal 7 is `refs/pull/7/head`, as `git fetch origin pull/7/head` 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Literal, Protocol, get_args
+from typing import Final, Literal, get_args
 
 State = Literal["open", "merged", "closed"]
 Verdict = Literal["approved", "refused", "commented"]
@@ -112,58 +111,3 @@ class Candidate:
     head: str
     commit: str
     conflicts: tuple[str, ...] = ()
-
-
-class Forge(Protocol):
-    """Keeps the proposals of one project. Each call blocks, and raises GitError where it fails."""
-
-    def open(self, wish: Wish) -> Proposal:
-        """Make a proposal."""
-        ...
-
-    def find(self, wish: Wish) -> Proposal | None:
-        """Return the open proposal of the same author, target and topic."""
-        ...
-
-    def find_shared(self, wish: Wish) -> Proposal | None:
-        """Return the open proposal by somebody else of a branch that holds what is wished."""
-        ...
-
-    def list(self, state: State | None = None) -> Sequence[Proposal]:
-        """Return proposals without their reviews, newest first."""
-        ...
-
-    def get(self, number: int) -> Proposal | None:
-        """Return a proposal."""
-        ...
-
-    def update(self, number: int, wish: Wish) -> Proposal:
-        """Propose another commit; a title and description that are empty stay."""
-        ...
-
-    def mark(
-        self, number: int, who: str, *, ready: bool | None = None,
-        reviewers: Sequence[str] | None = None,
-    ) -> Proposal:  # fmt: skip
-        """Say whether it is ready, and who is asked for a review; what is None stays."""
-        ...
-
-    def review(self, number: int, who: str, verdict: Verdict, text: str, plan: str) -> Proposal:
-        """Keep what somebody says of it as it is now."""
-        ...
-
-    def find_carried(self, candidate: Candidate) -> tuple[str, ...]:
-        """Return the files that a merge changes though what was proposed does not."""
-        ...
-
-    def prepare(self, number: int) -> Candidate:
-        """Return what a merge would make now."""
-        ...
-
-    def merge(self, number: int, candidate: Candidate, who: str) -> Proposal:
-        """Let the target hold what was prepared, if neither it nor the head has moved since."""
-        ...
-
-    def close(self, number: int, who: str) -> Proposal:
-        """Close a proposal that is not wanted."""
-        ...

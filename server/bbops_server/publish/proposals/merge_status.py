@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 from msgspec import structs
@@ -13,7 +13,7 @@ from msgspec import structs
 from bbops.base.errors import BbopsError
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProposalTestResult
-from bbops.source.git.proposals import Candidate, Forge, Proposal
+from bbops.source.git.proposals import Candidate, Proposal
 from bbops_server.process.messages.proposals import ProposedChange
 from bbops_server.publish.impact.impact import (
     RUNNING,
@@ -33,6 +33,9 @@ from bbops_server.publish.proposals.rules import (
     join,
     tally_reviews,
 )
+
+if TYPE_CHECKING:
+    from bbops_server.publish.proposals.local import LocalForge
 
 MAX_NAMED: Final = 20
 
@@ -105,7 +108,7 @@ class MergeChecker:
     def __init__(
         self,
         reader: ImpactReader,
-        forge: Forge,
+        forge: LocalForge,
         own: HostedProject,
         others: Sequence[HostedProject] = (),
     ) -> None:
