@@ -16,11 +16,11 @@ from bbops.runtime.flow.run import Function
 from bbops.runtime.http.cors import Cors
 from bbops.runtime.http.rate_limits import Limit
 from bbops.runtime.http.responses import Answering
-from bbops.runtime.linking.functions import link_condition
+from bbops.runtime.linking.functions import link_condition, make_function
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.pipeline import Pipeline, Policy
 from bbops.runtime.steps.addons import Terms, make_reader
-from bbops.runtime.values.shapes import compile_query, compile_shape
+from bbops.runtime.values.shapes import compile_shape
 
 MOST_BYTES = 200_000
 """The largest body of a request to a chat."""
@@ -64,17 +64,6 @@ def _tool(data: Mapping[str, Any], functions: Mapping[str, Function]) -> LinkedT
         ToolSpec(data["name"], data["description"], data["schema"]), functions[data["function"]],
         compile_shape(data["arguments"]), data["parts"],
         approval if code is None else link_condition(code),
-    )  # fmt: skip
-
-
-def make_function(
-    name: str, file: str, flow: Any, needs: frozenset[str], **shapes: Any
-) -> Function:  # fmt: skip
-    """Return a function that is not compiled from steps."""
-    given = {"input": None, "params": None, "query": None, "payload": None, **shapes}
-    return Function(
-        name=name, file=file, flow=flow, needs=needs, unfolds=False, from_form=None,
-        from_query=compile_query({}), from_params=None, **given,
     )  # fmt: skip
 
 

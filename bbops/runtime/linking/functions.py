@@ -101,3 +101,14 @@ def resolve(target: str) -> Any:
     if not module.startswith("bbops.runtime."):
         raise ImportError(f"compiled code must not use {target}")
     return getattr(import_module(module), name)
+
+
+def make_function(
+    name: str, file: str, flow: Any, needs: frozenset[str] = frozenset(), *,
+    input: Shape | None = None,  # noqa: A002 - its name everywhere
+) -> Function:  # fmt: skip
+    """Return a function that is not compiled from steps."""
+    return Function(
+        name=name, file=file, flow=flow, needs=needs, unfolds=False, input=input, from_form=None,
+        params=None, query=None, payload=None, from_query=compile_query({}), from_params=None,
+    )  # fmt: skip

@@ -12,11 +12,11 @@ from bbops.runtime.flow.run import Answer, Function
 from bbops.runtime.http.in_flight import TIMEOUT_SECONDS, ActiveRequest
 from bbops.runtime.http.request_decoding import read_body
 from bbops.runtime.http.responses import Answering
-from bbops.runtime.linking.functions import resolve
+from bbops.runtime.linking.functions import make_function, resolve
 from bbops.runtime.linking.lasting import Lasting
 from bbops.runtime.linking.pipeline import Pipeline, Policy
 from bbops.runtime.values.failures import NOTHING, FlowError, Thrown, WrongKind
-from bbops.runtime.values.shapes import compile_query, compile_shape
+from bbops.runtime.values.shapes import compile_shape
 from bbops.runtime.work.receivers import ConfiguredReceivers, Receiver, Receivers, TableReceivers
 from bbops.runtime.work.sent_webhooks import OutgoingWebhook
 from bbops.runtime.work.signatures import WebhookSignature
@@ -102,11 +102,7 @@ def no_function(name: str) -> Function:
     async def flow(_: Any) -> Answer:
         return _TAKEN
 
-    return Function(
-        name=name, file=f"{name}.yaml", flow=flow, needs=frozenset(), unfolds=False, input=None,
-        from_form=None, params=None, query=None, payload=None, from_query=compile_query({}),
-        from_params=None,
-    )  # fmt: skip
+    return make_function(name, f"{name}.yaml", flow)
 
 
 _WHOLE: Final = re.compile(r"-?[0-9]{1,19}").fullmatch
