@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import unicodedata
 from base64 import b64encode
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 from urllib.parse import quote
 
 from bbops.runtime.values.failures import FlowError
 
 MOST_SEGMENT = 200
+_MOST_RECIPIENTS: Final = 1_000
+R = TypeVar("R")
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -21,6 +23,23 @@ def bearer(token: str) -> dict[str, str]:
 def basic(name: str, secret: str) -> dict[str, str]:
     """Return the header of a name and its password."""
     return {"authorization": "Basic " + b64encode(f"{name}:{secret}".encode()).decode()}
+
+
+def recipients(to: Any, read: Callable[[str], R]) -> list[R]:
+    """Return the recipients of a mail; an address that is named twice is one recipient.
+
+    Raises:
+        FlowError: `to` is not an address or a list of them, or there are too many.
+    """
+    texts = [to] if isinstance(to, str) else to
+    if not all(isinstance(text, str) for text in texts):
+        raise FlowError("'to' must be an address, or a list of them")
+    found: dict[str, R] = {}
+    for text in texts:
+        found.setdefault(text.lower(), read(text))
+    if not 1 <= len(found) <= _MOST_RECIPIENTS:
+        raise FlowError(f"'to' must have 1 to {_MOST_RECIPIENTS:,} addresses, got {len(found):,}")
+    return [*found.values()]
 
 
 def segment(value: Any, what: str) -> str:

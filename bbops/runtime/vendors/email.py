@@ -9,11 +9,10 @@ from typing import Any, Final
 from bbops.base.host import HttpResponse
 from bbops.runtime.values.failures import FlowError
 from bbops.runtime.values.outside import Refusal
-from bbops.runtime.vendors._parts import bearer, pick, text_at
+from bbops.runtime.vendors._parts import bearer, pick, recipients, text_at
 from bbops.runtime.vendors._work import AddonFailure, Work, read_answer, write_json
 
 _ADDRESS: Final = "https://api.sendgrid.com"
-_MOST_PEOPLE: Final = 1_000
 _MOST_ATTACHED_BYTES: Final = 20_000_000
 _UNVERIFIED: Final = "verified Sender"
 
@@ -41,7 +40,7 @@ async def send_template_email(work: Work, given: Mapping[str, Any]) -> Any:
 async def _send(
     work: Work, given: Mapping[str, Any], more: Mapping[str, Any], each: Mapping[str, Any]
 ) -> Any:
-    people = _people(given["to"])
+    people = recipients(given["to"], lambda text: {"email": _line(text, "to")})
     groups = [[one] for one in people] if given.get("separately") else [people]
     sender = {"email": work.setting("senderEmail"), "name": work.setting("senderName")}
     body = {"from": sender, "personalizations": [{"to": one, **each} for one in groups], **more}
@@ -53,19 +52,6 @@ async def _send(
     answer = await work.accept("POST", url, headers, write_json(body), refusal=_refusal)
     read_answer(url, answer)  # a page of a proxy has sent nothing
     return {"messageId": answer.headers.get("x-message-id")}
-
-
-def _people(to: Any) -> list[dict[str, str]]:
-    """Return the recipients; one who is named twice is one, or the whole mail is refused."""
-    texts = [to] if isinstance(to, str) else to
-    if not all(isinstance(one, str) for one in texts):
-        raise FlowError("'to' must be an address, or a list of them")
-    found: dict[str, dict[str, str]] = {}
-    for one in texts:
-        found.setdefault(one.lower(), {"email": _line(one, "to")})
-    if not 1 <= len(found) <= _MOST_PEOPLE:
-        raise FlowError(f"'to' must have 1 to {_MOST_PEOPLE:,} addresses, got {len(found):,}")
-    return [*found.values()]
 
 
 def _line(text: str, what: str) -> str:

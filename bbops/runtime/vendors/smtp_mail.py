@@ -16,10 +16,10 @@ from urllib.parse import urlsplit
 
 from bbops.base.host import MailRequest
 from bbops.runtime.values.failures import FlowError, HttpFailure
+from bbops.runtime.vendors._parts import recipients
 from bbops.runtime.vendors._work import AddonFailure, Work
 
 PORTS: Final = {"smtp": 587, "smtps": 465}
-_MOST_PEOPLE: Final = 1_000
 _MOST_ATTACHED_BYTES: Final = 20_000_000
 _MOST_ADDRESS: Final = 254
 _WORD: Final = r"[a-z0-9][a-z0-9!#$&^_.+-]{0,60}"
@@ -39,7 +39,7 @@ async def send_email(work: Work, given: Mapping[str, Any]) -> Any:
     _server(work)
     sender = _address(work.setting("senderEmail"), "senderEmail")
     name = _line(work.setting("senderName"), "senderName")
-    people = _people(given["to"])
+    people = recipients(given["to"], lambda text: _address(text, "to"))
     _line(given["subject"], "subject")
     files = [await _file(work, one) for one in given.get("attachments", [])]
     if sum(len(one.data) for one in files) > _MOST_ATTACHED_BYTES:
@@ -120,19 +120,6 @@ def _fill(mail: EmailMessage, given: Mapping[str, Any], files: Sequence[_File]) 
     for one in files:
         major, _, minor = one.kind.partition("/")
         mail.add_attachment(one.data, maintype=major, subtype=minor, filename=one.name)
-
-
-def _people(to: Any) -> list[Address]:
-    """Return the recipients; one who is named twice is one."""
-    texts = [to] if isinstance(to, str) else to
-    if not all(isinstance(one, str) for one in texts):
-        raise FlowError("'to' must be an address, or a list of them")
-    found: dict[str, Address] = {}
-    for one in texts:
-        found.setdefault(one.lower(), _address(one, "to"))
-    if not 1 <= len(found) <= _MOST_PEOPLE:
-        raise FlowError(f"'to' must have 1 to {_MOST_PEOPLE:,} addresses, got {len(found):,}")
-    return [*found.values()]
 
 
 def _address(text: str, what: str) -> Address:
