@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Container
 from typing import Any
 
 from bbops.compiler.check._outside import Outside
@@ -12,7 +12,6 @@ from bbops.language.expressions import nodes as s
 from bbops.language.expressions.check import check_condition, check_value
 from bbops.language.expressions.emit import Emitter, load
 from bbops.language.expressions.scope import Scope
-from bbops.language.expressions.types import Type
 from bbops.language.expressions.values import Bare, Expression
 from bbops.language.project import Project, Resource
 from bbops.language.resources._job import Debounce, Lane, Unique
@@ -75,7 +74,7 @@ def _compile(
     scope = Scope(outside.names, _unheard, columns=outside.columns, table=outside.table)
     (check_condition if is_condition else check_value)(bare, scope)
     flow = Flow(outside.resource.file, scope, {}, variables=(), exports=False, dialect=dialect)
-    emitter = Emitter(scope, flow, _columns(scope.roots, scope.columns))
+    emitter = Emitter(scope, flow, read_columns(scope.roots, scope.columns))
     code = emitter.condition(bare) if is_condition else emitter.value(bare)
     roots = [f"r_{name}" for name in scope.roots]
     body: list[ast.stmt] = [ast.Return(code)]
@@ -100,8 +99,10 @@ def pack_definition(definition: ast.FunctionDef, flow: Flow, file: str) -> dict[
     }
 
 
-def _columns(roots: Mapping[str, Type], columns: Mapping[str, Type] | None) -> Any:
-    """Return what reads a bare column: of the new row, or of the old one of a delete."""
+def read_columns(
+    roots: Container[str], columns: Container[str] | None
+) -> Callable[[s.Node], ast.expr | None]:
+    """Return the emitter of bare columns: of the new row, or of the old one of a delete."""
 
     def read(node: s.Node) -> ast.expr | None:
         if not isinstance(node, s.Name) or node.name in roots or node.name not in (columns or {}):

@@ -10,11 +10,11 @@ from typing import Any, Final
 from bbops.compiler.check import CheckedProject
 from bbops.compiler.check._outside import Outside
 from bbops.compiler.check.realtime import find_callers, find_row, find_subscriber
-from bbops.compiler.compile.conditions import pack_definition
+from bbops.compiler.compile.conditions import pack_definition, read_columns
 from bbops.compiler.compile.row_events import seen_where, topic_columns
 from bbops.language.expressions import nodes as s
 from bbops.language.expressions.check import check_condition, check_value
-from bbops.language.expressions.emit import Emitter, load
+from bbops.language.expressions.emit import Emitter
 from bbops.language.expressions.nodes import names_in
 from bbops.language.expressions.scope import Scope
 from bbops.language.expressions.values import Bare, Expression
@@ -139,24 +139,13 @@ def _of_row(
 
     def code(flow: Flow) -> ast.expr:
         check_condition(where, flow.emitter.scope)
-        emitter = Emitter(flow.emitter.scope, flow, _reads_row(outside))
+        emitter = Emitter(flow.emitter.scope, flow, read_columns(outside.names, outside.columns))
         if values is None:
             return emitter.condition(where)
         return ast.Tuple([emitter.comparand(*pair) for pair in values], ast.Load())
 
     arguments = ("run", "row") if values is None else ("run",)
     return _compile(outside, code, dialect, arguments)
-
-
-def _reads_row(outside: Outside) -> Callable[[s.Node], ast.expr | None]:
-    columns = outside.columns or {}
-
-    def read(node: s.Node) -> ast.expr | None:
-        if not isinstance(node, s.Name) or node.name in outside.names or node.name not in columns:
-            return None
-        return ast.Subscript(load("row"), ast.Constant(node.name), ast.Load())
-
-    return read
 
 
 def _recheck(model: Realtime) -> float | None:
