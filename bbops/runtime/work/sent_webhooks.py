@@ -11,6 +11,7 @@ from typing import Any, Final
 import msgspec
 
 from bbops.base.host import Database, Http
+from bbops.base.json_work import Delivery, DeliveryStory, DeliveryTry
 from bbops.runtime.values.failures import FlowError, HttpFailure
 from bbops.runtime.work.engine import Engine, now_ms
 from bbops.runtime.work.receivers import Receiver, ReceiverGate, Receivers
@@ -360,45 +361,6 @@ _SELECT_DELIVERIES: Final = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DeliverySummary:
-    """A delivery with at least one attempt.
-
-    Attributes:
-        id: such as `webhooks/partners@msg_1/7`, which is also the uid of its job.
-        tries: the number of attempts.
-        at: the time of the last attempt, in milliseconds since 1970.
-    """
-
-    id: str
-    webhook: str
-    receiver: str
-    state: str
-    tries: int
-    at: int
-    error: str
-    event: str
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryAttempt:
-    """An attempt: the status and 1 KB of the response, or the error without a response."""
-
-    at: int
-    status: int | None
-    answer: str
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class DeliveryDetails:
-    """A delivery with its body and its attempts, oldest first."""
-
-    sent: DeliverySummary
-    body: str
-    tries: Sequence[DeliveryAttempt]
-
-
 class DeliveryLog:
     """The deliveries of the last 30 days, and the receivers of a project."""
 
@@ -408,7 +370,7 @@ class DeliveryLog:
     ) -> None:  # fmt: skip
         self._database, self._webhooks, self._now = database, webhooks, now
 
-    async def show(self, delivery: str) -> DeliveryDetails | None:
+    async def show(self, delivery: str) -> DeliveryStory | None:
         """Return a delivery with its attempts; None if it does not exist."""
         rows = await self._database.read(f"{_SELECT_DELIVERIES} WHERE s.uid = ?", (delivery,))
         if not rows:
@@ -423,8 +385,10 @@ class DeliveryLog:
             (delivery,),
         )
         body = bodies[0][0] if bodies else "null"
-        attempts = [DeliveryAttempt(*row) for row in tries]
-        return DeliveryDetails(_read_summary(rows[0]), body, attempts)
+        attempts = [
+            DeliveryTry(at / 1000, status, answer, error) for at, status, answer, error in tries
+        ]
+        return DeliveryStory(_read_delivery(rows[0]), [], body, attempts)
 
     async def resend(self, delivery: str, token: str) -> str | None:
         """Send a message again with the same id; return the job's uid, None without the delivery.
@@ -464,13 +428,15 @@ class DeliveryLog:
             receivers += [(name, receiver) for receiver in page]
         return receivers
 
-    async def list(self, limit: int) -> list[DeliverySummary]:
+    async def list(self, limit: int) -> list[Delivery]:
         """Return deliveries, newest first."""
         sql = f"{_SELECT_DELIVERIES} ORDER BY s.tried_at DESC LIMIT ?"
         rows = await self._database.read(sql, (limit,))
-        return [_read_summary(row) for row in rows]
+        return [_read_delivery(row) for row in rows]
 
 
-def _read_summary(row: Sequence[Any]) -> DeliverySummary:
+def _read_delivery(row: Sequence[Any]) -> Delivery:
     uid, webhook, receiver, state, tries, at, error, event = row
-    return DeliverySummary(uid, webhook, receiver, state, tries, at, error, event or "")
+    return Delivery(
+        uid, "sent", f"{WEBHOOKS}{webhook}", at / 1000, state, event or "", receiver, tries, error
+    )

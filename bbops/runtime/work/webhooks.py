@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from bbops.base.host import Database, Host
+from bbops.base.json_work import Delivery
 from bbops.runtime.values.failures import Thrown
 from bbops.runtime.work.engine import now_ms
 from bbops.runtime.work.signature_schemes import AcceptedDelivery, Headers, read_json
@@ -145,24 +146,10 @@ _WHERE_NAME: Final = "WHERE hook = ? AND name = ?"
 
 
 @dataclass(frozen=True, slots=True)
-class ReceivedDelivery:
-    """A delivery from another service.
-
-    Attributes:
-        id: such as `triggers/paid@evt_1`.
-        at: the time of its arrival, in milliseconds since 1970.
-    """
-
-    id: str
-    trigger: str
-    at: int
-
-
-@dataclass(frozen=True, slots=True)
 class ReceivedDetails:
     """A received delivery with its body, and headers as name, value, and is-the-signature."""
 
-    delivery: ReceivedDelivery
+    delivery: Delivery
     headers: Sequence[tuple[str, str, bool]]
     body: str
 
@@ -173,7 +160,7 @@ class ReceivedLog:
     def __init__(self, database: Database, *, now: Callable[[], int] = now_ms) -> None:
         self._database, self._now = database, now
 
-    async def list(self, limit: int) -> list[ReceivedDelivery]:
+    async def list(self, limit: int) -> list[Delivery]:
         """Return deliveries, newest first."""
         sql = f"{_SELECT_RECEIVED} ORDER BY received_at DESC LIMIT ?"
         return [_read_delivery(row) for row in await self._database.read(sql, (limit,))]
@@ -206,9 +193,11 @@ def _work_of(hook: str) -> str:
     return f"{hook[1:]}/webhook" if hook.startswith(AGENT_HOOK) else f"{TRIGGERS}{hook}"
 
 
-def _read_delivery(row: Sequence[Any]) -> ReceivedDelivery:
+def _read_delivery(row: Sequence[Any]) -> Delivery:
     hook, name, at = row
-    return ReceivedDelivery(f"{TRIGGERS}{hook}@{name}", hook, at)
+    return Delivery(
+        f"{TRIGGERS}{hook}@{name}", "received", f"{TRIGGERS}{hook}", at / 1000, "received"
+    )
 
 
 def _split(delivery: str) -> tuple[str, str]:

@@ -7,13 +7,15 @@ import secrets
 from collections.abc import Callable
 from typing import TypeAlias
 
+from msgspec.structs import replace
+
 from bbops.base.addresses import split
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import ServerError
-from bbops.base.json_work import Delivery, DeliveryStory, DeliveryTry, JsonReceiver
+from bbops.base.json_work import Delivery, DeliveryStory, JsonReceiver
 from bbops.runtime.flow.masking import MASK, is_hidden
-from bbops.runtime.work.sent_webhooks import WEBHOOKS, DeliveryLog, DeliverySummary
-from bbops.runtime.work.webhooks import TRIGGERS, ReceivedDelivery, ReceivedLog
+from bbops.runtime.work.sent_webhooks import WEBHOOKS, DeliveryLog
+from bbops.runtime.work.webhooks import ReceivedLog
 from bbops_server.data_plane.jobs import answers_about, database_of, masked
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.deliveries import (
@@ -54,7 +56,7 @@ def delivery_handlers(
 async def _list(live: Live, request: ListDeliveries) -> ListDeliveriesAnswer:
     found = list[Delivery]()
     if request.direction != "sent":
-        found += [_received(one) for one in await _log(live).list(request.most)]
+        found += await _log(live).list(request.most)
     if request.direction != "received":
         found += [_sent(live, one) for one in await _sent_log(live).list(request.most)]
     found.sort(key=lambda one: one.at, reverse=True)
@@ -72,7 +74,7 @@ async def _show(live: Live, request: ShowDelivery) -> ShowDeliveryAnswer:
         for name, value, is_signature in found.headers
     ]
     body = json.dumps(masked(live, json.loads(found.body)))
-    return ShowDeliveryAnswer(DeliveryStory(_received(found.delivery), headers, body, []))
+    return ShowDeliveryAnswer(DeliveryStory(found.delivery, headers, body, []))
 
 
 async def _show_sent(live: Live, delivery: str) -> ShowDeliveryAnswer:
@@ -80,11 +82,12 @@ async def _show_sent(live: Live, delivery: str) -> ShowDeliveryAnswer:
     if found is None:
         return ShowDeliveryAnswer(None)
     tries = [
-        DeliveryTry(one.at / 1000, one.status, masked(live, one.answer), masked(live, one.error))
-        for one in found.tries
+        replace(attempt, answer=masked(live, attempt.answer), error=masked(live, attempt.error))
+        for attempt in found.tries
     ]
     body = json.dumps(masked(live, json.loads(found.body)))
-    return ShowDeliveryAnswer(DeliveryStory(_sent(live, found.sent), [], body, tries))
+    sent = _sent(live, found.delivery)
+    return ShowDeliveryAnswer(replace(found, delivery=sent, body=body, tries=tries))
 
 
 async def _repeat(live: Live, request: RepeatDelivery) -> RepeatDeliveryAnswer:
@@ -122,15 +125,9 @@ def show_url(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{'/…' if has_more else ''}"
 
 
-def _received(one: ReceivedDelivery) -> Delivery:
-    return Delivery(one.id, "received", f"{TRIGGERS}{one.trigger}", one.at / 1000, "received")
-
-
-def _sent(live: Live, one: DeliverySummary) -> Delivery:
-    return Delivery(
-        one.id, "sent", f"{WEBHOOKS}{one.webhook}", one.at / 1000, one.state, one.event,
-        show_url(one.receiver), one.tries, masked(live, one.error),
-    )  # fmt: skip
+def _sent(live: Live, delivery: Delivery) -> Delivery:
+    error = masked(live, delivery.error)
+    return replace(delivery, receiver=show_url(delivery.receiver), error=error)
 
 
 def _log(live: Live) -> ReceivedLog:
