@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import msgspec
-
+from bbops.source.git.arrivals import Arrival
+from bbops.source.git.signatures import MissingSignature
 from bbops_server.process.messages.request import AnswerMessage, RequestMessage
-
-
-class ArrivedCommit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A commit on the first-parent line of a branch."""
-
-    commit: str
-    parents: tuple[str, ...]
-    tree: str
-    author: str
 
 
 class ArrivedCommits(AnswerMessage, frozen=True):
     """Commits, oldest first."""
 
-    commits: list[ArrivedCommit]
+    commits: list[Arrival]
 
 
 class ListArrivals(RequestMessage[ArrivedCommits], frozen=True):
@@ -72,19 +63,10 @@ class ReadFirstFile(RequestMessage[TextAnswer], frozen=True):
     paths: list[str]
 
 
-class UnsignedCommit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A commit without a signature that counts; `why` continues "commit …"."""
-
-    commit: str
-    author: str
-    why: str
-    hint: str
-
-
 class UnsignedCommits(AnswerMessage, frozen=True):
     """Commits without a signature that counts."""
 
-    commits: list[UnsignedCommit]
+    commits: list[MissingSignature]
 
 
 class FindUnsigned(RequestMessage[UnsignedCommits], frozen=True):
@@ -101,7 +83,7 @@ class FindUnsigned(RequestMessage[UnsignedCommits], frozen=True):
     keys: str
     """The path of a folder of OpenPGP keys; empty without one."""
 
-    commits: list[ArrivedCommit]
+    commits: list[Arrival]
     heads: dict[str, str]
     """The reviewed head of commits that a forge has made, whose signature counts instead."""
 
