@@ -12,7 +12,7 @@ from litestar.exceptions import NotFoundException
 from bbops.base.errors import ServerError
 from bbops.interfaces.answers import Status
 from bbops_server.control_plane.web.outlines import MAX_OUTLINES, CommitOutline, OutlineCache
-from bbops_server.publish.status.status import RenderedOutline
+from bbops_server.process.messages.builds import WrittenOutline
 from tests.support.control import OneProject, Tried, tried
 from tests.support.outlines import outline
 from tests.support.small_project import FILES
@@ -48,7 +48,7 @@ class Projects(OneProject):
             for name in self.names
         ]
 
-    async def outline(self, name: str) -> RenderedOutline | None:
+    async def outline(self, name: str) -> WrittenOutline | None:
         await asyncio.sleep(0)
         rendered = await super().outline("small")
         self.asked[-1] = f"outline of {name}"

@@ -33,9 +33,9 @@ from bbops_server.accounts.people import NewPerson, Person
 from bbops_server.accounts.rules import Role
 from bbops_server.control_plane.app import create_control
 from bbops_server.control_plane.web.state import ControlState
+from bbops_server.process.messages.builds import WrittenContract, WrittenOutline
 from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.publish.processes.project_client import ProjectClient
-from bbops_server.publish.status.status import RenderedContract, RenderedOutline
 from bbops_server.settings import Settings
 from tests.support.data_process import process_client
 from tests.support.outlines import Source, read_text, render
@@ -44,7 +44,7 @@ from tests.support.small_project import FILES
 URL = "http://127.0.0.1:8001"
 SINCE = datetime(2026, 1, 2, tzinfo=UTC)
 
-CONTRACT = RenderedContract(
+CONTRACT = WrittenContract(
     render_json(
         Contract(
             1, "c" * 64, "small", "", "", (), None, {}, (), (Page("guide", "# Guide"),)
@@ -118,10 +118,10 @@ class OneProject:
     async def metrics(self) -> list[MetricSample]:
         return [MetricSample("jobs", {"work": "tasks/beat", "state": "dead"}, 2, "small")]
 
-    async def contract(self, name: str, form: str) -> RenderedContract | None:
+    async def contract(self, name: str, form: str) -> WrittenContract | None:
         return CONTRACT if name == "small" else None
 
-    async def outline(self, name: str) -> RenderedOutline | None:
+    async def outline(self, name: str) -> WrittenOutline | None:
         self.asked.append(f"outline of {name}")
         if self.error is not None:
             raise self.error
@@ -239,10 +239,10 @@ class OneDraft:
     def client(self, slug: str) -> ProjectClient:
         return process_client()
 
-    async def contract(self, slug: str, form: str) -> RenderedContract:
+    async def contract(self, slug: str, form: str) -> WrittenContract:
         raise ServerError(f"'{slug}' has mistakes")
 
-    async def outline(self, slug: str) -> RenderedOutline:
+    async def outline(self, slug: str) -> WrittenOutline:
         return render(self._project.draft_files)
 
     async def read_file(self, slug: str, path: str) -> str | None:

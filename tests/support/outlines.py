@@ -14,7 +14,7 @@ from bbops.compiler.check import CheckedProject, validate
 from bbops.review.outline.describe import outline_of
 from bbops.review.outline.outline import FunctionOutline, Outline
 from bbops.source.tree import FolderTree, MemoryTree, Tree
-from bbops_server.publish.status.status import RenderedOutline
+from bbops_server.process.messages.builds import WrittenOutline
 from tests.conftest import ROOT, TEMPLATE, with_function
 from tests.support.small_project import FILES
 
@@ -58,14 +58,14 @@ def outline_function(text: str) -> FunctionOutline:
     return next(function for function in functions if function.name == "run")
 
 
-def render(source: Source) -> RenderedOutline:
+def render(source: Source) -> WrittenOutline:
     """Return the outline of a project as the server renders it, or its errors."""
     tree = open_tree(source)
     project, diagnostics = validate(tree, base=tree)
     if project is None:
-        return RenderedOutline("", "", "b" * 40, [*map(JsonDiagnostic.of, diagnostics)])
+        return WrittenOutline("", "", "b" * 40, [*map(JsonDiagnostic.of, diagnostics)])
     text = msgspec.json.encode(outline_of(project, diagnostics)).decode()
-    return RenderedOutline(text, hashlib.sha256(text.encode()).hexdigest(), "a" * 40, [])
+    return WrittenOutline(text, hashlib.sha256(text.encode()).hexdigest(), "a" * 40, [])
 
 
 def read_text(source: Source, path: str) -> str | None:

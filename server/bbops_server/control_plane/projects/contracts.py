@@ -13,7 +13,7 @@ from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import read
 from bbops_server.control_plane.web.visit import Here, Visit
-from bbops_server.publish.status.status import RenderedContract
+from bbops_server.process.messages.builds import WrittenContract
 
 Form = Annotated[
     Literal["openapi", "asyncapi", "json", "markdown", "typescript", "python"],
@@ -37,7 +37,7 @@ async def read_draft_contract(
     return _answer(await find_draft(visit, name, slug, form))
 
 
-async def find_live(visit: Visit, name: str, form: str) -> RenderedContract:
+async def find_live(visit: Visit, name: str, form: str) -> WrittenContract:
     """Return the contract of the live release. Raises: HTTPException: it cannot be rendered."""
     try:
         contract = await visit.control.status.contract(name, form)
@@ -48,7 +48,7 @@ async def find_live(visit: Visit, name: str, form: str) -> RenderedContract:
     return contract
 
 
-async def find_draft(visit: Visit, name: str, slug: str, form: str) -> RenderedContract:
+async def find_draft(visit: Visit, name: str, slug: str, form: str) -> WrittenContract:
     """Return the contract of a draft's newest commit. Raises: HTTPException: it has none."""
     drafts = visit.control.status.drafts(name)
     if drafts is None:
@@ -62,7 +62,7 @@ async def find_draft(visit: Visit, name: str, slug: str, form: str) -> RenderedC
         raise refuse(error) from None
 
 
-def _answer(contract: RenderedContract) -> Response[Any]:
+def _answer(contract: WrittenContract) -> Response[Any]:
     headers = {"etag": f'"{contract.digest}"'}
     return Response(contract.text.encode(), media_type=contract.content_type, headers=headers)
 

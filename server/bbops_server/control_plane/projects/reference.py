@@ -26,7 +26,7 @@ from bbops_server.control_plane.web.frame import Panel
 from bbops_server.control_plane.web.outline_page import OutlineLinks
 from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here, Visit
-from bbops_server.publish.status.status import RenderedContract
+from bbops_server.process.messages.builds import WrittenContract
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -86,7 +86,7 @@ def render_line(text: str) -> Markup:
 
 
 def _show(
-    visit: Visit, name: str, rendered: RenderedContract, *, url: str = "", draft: str = ""
+    visit: Visit, name: str, rendered: WrittenContract, *, url: str = "", draft: str = ""
 ) -> Response[Any]:
     contract = msgspec.json.decode(rendered.text, type=Contract)
     base = f"/projects/{quote(name)}/drafts/{quote(draft)}" if draft else f"/projects/{quote(name)}"

@@ -13,9 +13,9 @@ from litestar.exceptions import NotFoundException
 from bbops.base.errors import BbopsError
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.review.outline.outline import Outline
+from bbops_server.process.messages.builds import WrittenOutline
 from bbops_server.publish.drafts.drafts import ProjectDrafts
 from bbops_server.publish.projects.projects import ServerProjects
-from bbops_server.publish.status.status import RenderedOutline
 
 MAX_OUTLINES: Final = 32
 """Outlines to keep; the one unused for the longest time is dropped first."""
@@ -126,7 +126,7 @@ class OutlineCache:
             del self._known[next(iter(self._known))]
         return found
 
-    async def _render(self, name: str, slug: str) -> RenderedOutline:
+    async def _render(self, name: str, slug: str) -> WrittenOutline:
         if slug:
             drafts = self.drafts_of(name)
             draft = drafts.find(slug)
@@ -149,6 +149,6 @@ class OutlineCache:
         return [diagnostic for diagnostic in found if diagnostic.severity == "error"]
 
 
-def _decode(rendered: RenderedOutline) -> CommitOutline:
+def _decode(rendered: WrittenOutline) -> CommitOutline:
     outline = msgspec.json.decode(rendered.text, type=Outline) if rendered.text else None
     return CommitOutline(rendered.commit, rendered.digest, outline, rendered.diagnostics)

@@ -22,6 +22,7 @@ from bbops.base.errors import BbopsError, ServerError
 from bbops.database.schema.place import write_place
 from bbops.interfaces.answers import DraftStatus
 from bbops_server.process.host.secrets import Secrets
+from bbops_server.process.messages.builds import WrittenContract, WrittenOutline
 from bbops_server.process.messages.drafts import DraftPlace
 from bbops_server.process.messages.tables import CopyRows
 from bbops_server.publish.drafts.draft_hosts import allow, find_allowed, require_commit
@@ -40,7 +41,7 @@ from bbops_server.publish.sources.sources import RevisionSource
 from bbops_server.publish.stages.contracts import read_file, write_contract, write_outline
 from bbops_server.publish.stages.loop import Reconciler
 from bbops_server.publish.status.events import ReleasePublished, ServerEvent
-from bbops_server.publish.status.status import RenderedContract, RenderedOutline, Signal, Stalled
+from bbops_server.publish.status.status import Signal, Stalled
 from bbops_server.settings import ProjectSettings, WebhookEvent
 
 POLL_SECONDS: Final = 0.5
@@ -247,14 +248,14 @@ class ProjectDrafts:
             self.context.plane, draft.settings.name, lambda: self._ready(slug, draft)
         )
 
-    async def contract(self, slug: str, form: str) -> RenderedContract:
+    async def contract(self, slug: str, form: str) -> WrittenContract:
         """Return the contract of a draft. Raises: BbopsError: the draft has errors."""
         draft = self._drafts[slug]
         return await write_contract(
             self._build_context(draft), await self._find_source(draft), form
         )
 
-    async def outline(self, slug: str) -> RenderedOutline:
+    async def outline(self, slug: str) -> WrittenOutline:
         """Return the outline of a draft's newest commit, or its errors.
 
         Raises:

@@ -17,6 +17,7 @@ from bbops.base.errors import BbopsError, ServerError
 from bbops.interfaces.answers import DraftStatus, Publication, ServerStatus, Status
 from bbops_server.process.host.files import record_schema
 from bbops_server.process.host.secrets import Secrets
+from bbops_server.process.messages.builds import WrittenContract, WrittenOutline
 from bbops_server.process.messages.lifecycle import MetricSample
 from bbops_server.process.webhooks.outbox import WebhookOutbox
 from bbops_server.publish.drafts.drafts import ProjectDrafts
@@ -35,7 +36,7 @@ from bbops_server.publish.stages.contracts import (
 from bbops_server.publish.stages.file_storage import plan_live
 from bbops_server.publish.stages.loop import Reconciler
 from bbops_server.publish.status.events import ReportProject, ServerEvent
-from bbops_server.publish.status.status import RenderedContract, RenderedOutline, Stalled
+from bbops_server.publish.status.status import Stalled
 from bbops_server.settings import ProjectSettings, WebhookEvent
 
 if TYPE_CHECKING:
@@ -212,7 +213,7 @@ class ServerProjects:
             if sample.project in reconcilers
         ]  # fmt: skip
 
-    async def contract(self, name: str, form: str) -> RenderedContract | None:
+    async def contract(self, name: str, form: str) -> WrittenContract | None:
         """Return the contract of the live commit; None if the project does not exist.
 
         Raises:
@@ -223,7 +224,7 @@ class ServerProjects:
             return None
         return await write_contract(reconciler.context, await _live_source(reconciler), form)
 
-    async def outline(self, name: str) -> RenderedOutline | None:
+    async def outline(self, name: str) -> WrittenOutline | None:
         """Return the outline of the live commit; None if the project does not exist.
 
         Raises as `contract`.

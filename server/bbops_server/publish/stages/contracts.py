@@ -8,17 +8,22 @@ from typing import Any, Final
 from bbops.base.errors import ServerError
 from bbops.source.git.revisions import commit_of
 from bbops_server.process.children import SupervisedChild
-from bbops_server.process.messages.builds import ReadProjectFile, WriteContract, WriteOutline
+from bbops_server.process.messages.builds import (
+    ReadProjectFile,
+    WriteContract,
+    WriteOutline,
+    WrittenContract,
+    WrittenOutline,
+)
 from bbops_server.publish.sources.context import PublishContext
 from bbops_server.publish.sources.sources import RevisionSource
-from bbops_server.publish.status.status import RenderedContract, RenderedOutline
 
 ASK_SECONDS: Final = 60
 
 
 async def write_contract(
     context: PublishContext, source: Mapping[str, Any], form: str
-) -> RenderedContract:
+) -> WrittenContract:
     """Return the contract of a commit, rendered by the build process.
 
     Args:
@@ -30,8 +35,7 @@ async def write_contract(
         BbopsError: the commit has errors, or cannot be read.
     """
     request = WriteContract(source, form, context.url, context.engine)
-    answer = await context.build.ask(request, timeout_seconds=ASK_SECONDS)
-    return RenderedContract(answer.text, answer.content_type, answer.digest)
+    return await context.build.ask(request, timeout_seconds=ASK_SECONDS)
 
 
 async def live_source(
@@ -55,15 +59,14 @@ OUTLINE_SECONDS: Final = 60
 FILE_SECONDS: Final = 30
 
 
-async def write_outline(context: PublishContext, source: Mapping[str, Any]) -> RenderedOutline:
+async def write_outline(context: PublishContext, source: Mapping[str, Any]) -> WrittenOutline:
     """Return the outline of a commit, rendered by the build process.
 
     Raises:
         BbopsError: the commit cannot be read.
     """
     request = WriteOutline(source, context.engine)
-    answer = await context.build.ask(request, timeout_seconds=OUTLINE_SECONDS)
-    return RenderedOutline(answer.text, answer.digest, answer.commit, answer.diagnostics)
+    return await context.build.ask(request, timeout_seconds=OUTLINE_SECONDS)
 
 
 async def read_file(context: PublishContext, source: Mapping[str, Any], path: str) -> str | None:

@@ -14,8 +14,6 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Final
 
-import msgspec
-
 from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.interfaces.answers import ProjectCondition, Publication, Status
 
@@ -56,23 +54,6 @@ class Stalled(Exception):
     def as_diagnostic(self) -> JsonDiagnostic:
         """Return a diagnostic of project.yaml."""
         return JsonDiagnostic("error", self.reason, "project.yaml", 1, 1, self.message, self.hint)
-
-
-class RenderedContract(msgspec.Struct, frozen=True):
-    """A contract in one format; `digest` identifies its content."""
-
-    text: str
-    content_type: str
-    digest: str
-
-
-class RenderedOutline(msgspec.Struct, frozen=True):
-    """The outline of a commit as JSON; `text` is empty if the commit has errors."""
-
-    text: str
-    digest: str
-    commit: str
-    diagnostics: list[JsonDiagnostic]
 
 
 def now() -> datetime:
