@@ -43,24 +43,18 @@ def _register_navigation(editor: Editor) -> None:
     @editor.feature(lsp.TEXT_DOCUMENT_DEFINITION)
     def definition(params: lsp.DefinitionParams) -> list[lsp.Location]:
         target = editor.locate(params.text_document.uri, params.position)
-        return (
-            _locations(
-                editor, target, define(target.folder, target.path, target.lines, target.offset)
-            )
-            if target
-            else []
-        )
+        if target is None:
+            return []
+        sites = define(target.folder, target.path, target.lines, target.offset)
+        return _locations(editor, target, sites)
 
     @editor.feature(lsp.TEXT_DOCUMENT_REFERENCES)
     def references(params: lsp.ReferenceParams) -> list[lsp.Location]:
         target = editor.locate(params.text_document.uri, params.position)
-        return (
-            _locations(
-                editor, target, uses(target.folder, target.path, target.lines, target.offset)
-            )
-            if target
-            else []
-        )
+        if target is None:
+            return []
+        sites = uses(target.folder, target.path, target.lines, target.offset)
+        return _locations(editor, target, sites)
 
 
 def _register_rename(editor: Editor) -> None:
