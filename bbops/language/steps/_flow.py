@@ -157,6 +157,10 @@ class Flow:
             out += self.run(f"run.vars[{variable!r}] = {self.variables[variable]}")
         return out
 
+    def compute(self, variable: str | None, text: str, /, **holes: Hole) -> list[ast.stmt]:
+        """Return the code that sets `vars.<variable>` to a Python expression; as `store`."""
+        return self.store(variable, self.expression(text, **holes))
+
     def block(self, steps: Sequence[Coded]) -> list[ast.stmt]:
         """Return the code of steps in order; each line number is the step's line in the YAML."""
         out: list[ast.stmt] = []

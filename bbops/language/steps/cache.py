@@ -91,14 +91,12 @@ class Cache(Step):
         body = flow.block(given.steps or ())
         body += flow.at_one_time(lambda: flow.run("return value", value=flow.value(given.value)))
         make, code = flow.apart(variables(given.steps or ()), body)
-        return code + flow.store(
+        return code + flow.compute(
             self.as_,
-            flow.expression(
-                f"await cached(run, key, step, {seconds(given.for_)}, {make})",
-                cached="bbops.runtime.flow.caching:cached",
-                key=flow.value(given.key),
-                step=ast.Constant(f"{flow.name}:{self.mark.line if self.mark else 1}"),
-            ),
+            f"await cached(run, key, step, {seconds(given.for_)}, {make})",
+            cached="bbops.runtime.flow.caching:cached",
+            key=flow.value(given.key),
+            step=ast.Constant(f"{flow.name}:{self.mark.line if self.mark else 1}"),
         )
 
 

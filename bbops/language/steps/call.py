@@ -75,14 +75,12 @@ class Call(Step):
         return (str(self.call.function),)
 
     def code(self, flow: Flow) -> list[ast.stmt]:
-        return flow.tick() + flow.store(
+        return flow.tick() + flow.compute(
             self.as_,
-            flow.expression(
-                "await invoke(run, callee, input, params, query)",
-                invoke="bbops.runtime.flow.run:invoke",
-                callee=flow.callee(str(self.call.function)),
-                input=flow.value(self.call.input),
-                params=flow.value(self.call.params),
-                query=flow.value(self.call.query),
-            ),
+            "await invoke(run, callee, input, params, query)",
+            invoke="bbops.runtime.flow.run:invoke",
+            callee=flow.callee(str(self.call.function)),
+            input=flow.value(self.call.input),
+            params=flow.value(self.call.params),
+            query=flow.value(self.call.query),
         )

@@ -48,12 +48,10 @@ class Cancel(Step):
         return BOOLEAN
 
     def code(self, flow: Flow) -> list[ast.stmt]:
-        return flow.store(
+        return flow.compute(
             self.as_,
-            flow.expression(
-                "await cancel(host, job)",
-                cancel="bbops.runtime.steps.work:cancel",
-                host=flow.root("host"),
-                job=flow.value(self.cancel.job),
-            ),
+            "await cancel(host, job)",
+            cancel="bbops.runtime.steps.work:cancel",
+            host=flow.root("host"),
+            job=flow.value(self.cancel.job),
         )

@@ -73,14 +73,12 @@ class CreateApiKey(Step):
         listed: ast.expr = ast.Constant(None)
         if names is not None:
             listed = ast.List([ast.Constant(name) for name in names], ast.Load())
-        return flow.store(
+        return flow.compute(
             self.as_,
-            flow.expression(
-                "await make(run, name, channels, claims, expires)",
-                make="bbops.runtime.steps.api_keys:make_api_key",
-                name=flow.value(given.name),
-                channels=listed,
-                claims=flow.value(given.claims),
-                expires=flow.value(given.expires_in),
-            ),
+            "await make(run, name, channels, claims, expires)",
+            make="bbops.runtime.steps.api_keys:make_api_key",
+            name=flow.value(given.name),
+            channels=listed,
+            claims=flow.value(given.claims),
+            expires=flow.value(given.expires_in),
         )

@@ -77,16 +77,14 @@ class Enqueue(Step):
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         given = self.enqueue
-        return flow.store(
+        return flow.compute(
             self.as_,
-            flow.expression(
-                "await enqueue(host, function, input, delay, unique, run.origin(line))",
-                enqueue="bbops.runtime.steps.work:enqueue",
-                host=flow.root("host"),
-                function=flow.callee(str(given.function), by_job=True),
-                input=flow.value(given.input),
-                delay=ast.Constant(round(1000 * seconds(given.delay)) if given.delay else 0),
-                unique=flow.value(given.unique),
-                line=self.line(flow),
-            ),
+            "await enqueue(host, function, input, delay, unique, run.origin(line))",
+            enqueue="bbops.runtime.steps.work:enqueue",
+            host=flow.root("host"),
+            function=flow.callee(str(given.function), by_job=True),
+            input=flow.value(given.input),
+            delay=ast.Constant(round(1000 * seconds(given.delay)) if given.delay else 0),
+            unique=flow.value(given.unique),
+            line=self.line(flow),
         )

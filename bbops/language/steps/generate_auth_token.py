@@ -76,19 +76,17 @@ class GenerateAuthToken(Step):
     def code(self, flow: Flow) -> list[ast.stmt]:
         given = self.generate_auth_token
         issue = "issue(run, user, email, role, claims, expires)"
-        return flow.store(
+        return flow.compute(
             self.as_,
-            flow.expression(
-                f"await {issue}" if given.refresh else issue,
-                issue="bbops.runtime.steps.sign_ins:begin_sign_in"
-                if given.refresh
-                else "bbops.runtime.flow.run:issue_token",
-                user=flow.value(given.user_id),
-                email=flow.value(given.email),
-                role=flow.value(given.role),
-                claims=flow.value(given.claims),
-                expires=flow.value(given.expires_in),
-            ),
+            f"await {issue}" if given.refresh else issue,
+            issue="bbops.runtime.steps.sign_ins:begin_sign_in"
+            if given.refresh
+            else "bbops.runtime.flow.run:issue_token",
+            user=flow.value(given.user_id),
+            email=flow.value(given.email),
+            role=flow.value(given.role),
+            claims=flow.value(given.claims),
+            expires=flow.value(given.expires_in),
         )
 
 

@@ -46,12 +46,10 @@ class HashPassword(Step):
         return TEXT
 
     def code(self, flow: Flow) -> list[ast.stmt]:
-        return flow.store(
+        return flow.compute(
             self.as_,
-            flow.expression(
-                "await hash_password(password, rounds)",
-                hash_password="bbops.runtime.auth.passwords:hash_password",  # noqa: S106 - a target
-                password=flow.value(self.hash_password.password),
-                rounds=ast.Constant(self.hash_password.rounds),
-            ),
+            "await hash_password(password, rounds)",
+            hash_password="bbops.runtime.auth.passwords:hash_password",  # noqa: S106 - a target
+            password=flow.value(self.hash_password.password),
+            rounds=ast.Constant(self.hash_password.rounds),
         )

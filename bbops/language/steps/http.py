@@ -123,20 +123,18 @@ class Http(Step):
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         given = self.http
-        return flow.store(
+        return flow.compute(
             self.as_,
-            flow.expression(
-                "await ask(host, method, url, headers, query, body, form, allowed)",
-                ask="bbops.runtime.steps.http_call:ask",
-                host=flow.root("host"),
-                method=ast.Constant(given.method),
-                url=flow.value(given.url),
-                headers=flow.value(given.headers),
-                query=flow.value(given.query),
-                body=self.listed(flow, "body"),
-                form=self.listed(flow, "form"),
-                allowed=flow.value(given.allow_status),
-            ),
+            "await ask(host, method, url, headers, query, body, form, allowed)",
+            ask="bbops.runtime.steps.http_call:ask",
+            host=flow.root("host"),
+            method=ast.Constant(given.method),
+            url=flow.value(given.url),
+            headers=flow.value(given.headers),
+            query=flow.value(given.query),
+            body=self.listed(flow, "body"),
+            form=self.listed(flow, "form"),
+            allowed=flow.value(given.allow_status),
         )
 
     def listed(self, flow: Flow, name: str) -> ast.expr:

@@ -289,18 +289,16 @@ class Insert(Step):
             computed, self.keys(flow, table),
         )  # fmt: skip
         code, pieces = self.pieces(flow, table)
-        return code + flow.store(
+        return code + flow.compute(
             self.as_,
-            flow.expression(
-                "await inserter(host.database, data, fills, pieces)",
-                pieces=pieces,
-                inserter=inserter,
-                host=flow.root("host"),
-                data=flow.value(self.insert.data),
-                fills=flow.expression(
-                    "lambda: FILLS",
-                    FILLS=ast.Dict([ast.Constant(name) for name in fills], list(fills.values())),
-                ),
+            "await inserter(host.database, data, fills, pieces)",
+            pieces=pieces,
+            inserter=inserter,
+            host=flow.root("host"),
+            data=flow.value(self.insert.data),
+            fills=flow.expression(
+                "lambda: FILLS",
+                FILLS=ast.Dict([ast.Constant(name) for name in fills], list(fills.values())),
             ),
         )
 

@@ -51,12 +51,10 @@ class JobStatus(Step):
         return map_of(found, "the job").or_null()
 
     def code(self, flow: Flow) -> list[ast.stmt]:
-        return flow.store(
+        return flow.compute(
             self.as_,
-            flow.expression(
-                "await job_status(host, job)",
-                job_status="bbops.runtime.steps.work:job_status",
-                host=flow.root("host"),
-                job=flow.value(self.job_status.job),
-            ),
+            "await job_status(host, job)",
+            job_status="bbops.runtime.steps.work:job_status",
+            host=flow.root("host"),
+            job=flow.value(self.job_status.job),
         )

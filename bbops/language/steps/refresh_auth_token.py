@@ -55,11 +55,9 @@ class RefreshAuthToken(Step):
         return map_of({"userId": at.user, "refreshToken": TEXT}, "the sign-in")
 
     def code(self, flow: Flow) -> list[ast.stmt]:
-        return flow.store(
+        return flow.compute(
             self.as_,
-            flow.expression(
-                "await renew(run, token)",
-                renew="bbops.runtime.steps.sign_ins:renew_sign_in",
-                token=flow.value(self.refresh_auth_token.refresh_token),
-            ),
+            "await renew(run, token)",
+            renew="bbops.runtime.steps.sign_ins:renew_sign_in",
+            token=flow.value(self.refresh_auth_token.refresh_token),
         )

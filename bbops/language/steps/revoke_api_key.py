@@ -44,11 +44,9 @@ class RevokeApiKey(Step):
         return NULL
 
     def code(self, flow: Flow) -> list[ast.stmt]:
-        return flow.store(
+        return flow.compute(
             self.as_,
-            flow.expression(
-                "await end(run, id)",
-                end="bbops.runtime.steps.api_keys:revoke_api_key",
-                id=flow.value(self.revoke_api_key.id),
-            ),
+            "await end(run, id)",
+            end="bbops.runtime.steps.api_keys:revoke_api_key",
+            id=flow.value(self.revoke_api_key.id),
         )

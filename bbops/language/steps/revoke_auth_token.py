@@ -55,12 +55,10 @@ class RevokeAuthToken(Step):
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         given = self.revoke_auth_token
-        return flow.store(
+        return flow.compute(
             self.as_,
-            flow.expression(
-                "await end(run, token, user)",
-                end="bbops.runtime.steps.sign_ins:end_sign_in",
-                token=flow.value(given.refresh_token),
-                user=flow.value(given.user_id),
-            ),
+            "await end(run, token, user)",
+            end="bbops.runtime.steps.sign_ins:end_sign_in",
+            token=flow.value(given.refresh_token),
+            user=flow.value(given.user_id),
         )

@@ -87,15 +87,13 @@ class Send(Step):
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         told = self.send
-        return flow.store(
+        return flow.compute(
             self.as_,
-            flow.expression(
-                "await send(host, webhook, event, owner, payload)",
-                send="bbops.runtime.steps.work:send",
-                host=flow.root("host"),
-                webhook=ast.Constant(str(told.webhook)),
-                event=ast.Constant(str(told.event)),
-                owner=flow.value(told.owner),
-                payload=flow.value(told.payload),
-            ),
+            "await send(host, webhook, event, owner, payload)",
+            send="bbops.runtime.steps.work:send",
+            host=flow.root("host"),
+            webhook=ast.Constant(str(told.webhook)),
+            event=ast.Constant(str(told.event)),
+            owner=flow.value(told.owner),
+            payload=flow.value(told.payload),
         )

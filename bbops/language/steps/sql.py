@@ -208,13 +208,11 @@ class Sql(Step):
         if own.gives_rows and not self.sql.one:
             charged = flow.expression("charged(rows)", charged=flow.row_code("charged"), rows=rows)
             return out + flow.store(self.as_, charged)
-        return out + flow.store(
+        return out + flow.compute(
             self.as_,
-            flow.expression(
-                f"first(rows, {self.sql.one == 'required'})",
-                first=flow.row_code("first"),
-                rows=rows,
-            ),
+            f"first(rows, {self.sql.one == 'required'})",
+            first=flow.row_code("first"),
+            rows=rows,
         )
 
     def ruled(self, tables: Mapping[str, SqlTable], database: str) -> list[str]:

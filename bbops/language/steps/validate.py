@@ -75,12 +75,10 @@ class Validate(Step):
         check = flow.constant(
             "bbops.runtime.values.shapes:compile_shape", shape_spec(self.validate_.shape)
         )
-        return flow.store(
+        return flow.compute(
             self.as_,
-            flow.expression(
-                "validated(check, value)",
-                validated="bbops.runtime.steps.blocks:validated",
-                check=check,
-                value=flow.value(self.validate_.value),
-            ),
+            "validated(check, value)",
+            validated="bbops.runtime.steps.blocks:validated",
+            check=check,
+            value=flow.value(self.validate_.value),
         )

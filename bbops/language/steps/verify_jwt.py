@@ -59,13 +59,11 @@ class VerifyJwt(Step):
 
     def code(self, flow: Flow) -> list[ast.stmt]:
         given = self.verify_jwt
-        return flow.store(
+        return flow.compute(
             self.as_,
-            flow.expression(
-                "await verify_token(run, token, secret, optional)",
-                verify_token="bbops.runtime.flow.run:verify_token",  # noqa: S106 - a target
-                token=flow.value(given.token) if given.token else flow.root("credential"),
-                secret=flow.value(given.secret),
-                optional=ast.Constant(given.optional),
-            ),
+            "await verify_token(run, token, secret, optional)",
+            verify_token="bbops.runtime.flow.run:verify_token",  # noqa: S106 - a target
+            token=flow.value(given.token) if given.token else flow.root("credential"),
+            secret=flow.value(given.secret),
+            optional=ast.Constant(given.optional),
         )

@@ -45,12 +45,10 @@ class VerifyPassword(Step):
         return BOOLEAN
 
     def code(self, flow: Flow) -> list[ast.stmt]:
-        return flow.store(
+        return flow.compute(
             self.as_,
-            flow.expression(
-                "await verify_password(password, hashed)",
-                verify_password="bbops.runtime.auth.passwords:verify_password",  # noqa: S106
-                password=flow.value(self.verify_password.password),
-                hashed=flow.value(self.verify_password.hash),
-            ),
+            "await verify_password(password, hashed)",
+            verify_password="bbops.runtime.auth.passwords:verify_password",  # noqa: S106
+            password=flow.value(self.verify_password.password),
+            hashed=flow.value(self.verify_password.hash),
         )

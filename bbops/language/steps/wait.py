@@ -134,17 +134,15 @@ class Wait(Step):
             )  # fmt: skip
         condition, is_it = self.condition(flow)
         longest = seconds(given.timeout) if given.timeout else LONGEST_SECONDS
-        return condition + flow.store(
+        return condition + flow.compute(
             self.as_,
-            flow.expression(
-                "await hear(host, event, is_it, value, longest)",
-                hear="bbops.runtime.steps.blocks:hear",
-                host=flow.root("host"),
-                event=ast.Constant(str(given.event)),
-                is_it=is_it,
-                value=self.value(flow),
-                longest=ast.Constant(round(1000 * longest)),
-            ),
+            "await hear(host, event, is_it, value, longest)",
+            hear="bbops.runtime.steps.blocks:hear",
+            host=flow.root("host"),
+            event=ast.Constant(str(given.event)),
+            is_it=is_it,
+            value=self.value(flow),
+            longest=ast.Constant(round(1000 * longest)),
         )
 
     def condition(self, flow: Flow) -> tuple[list[ast.stmt], ast.expr]:
