@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from collections.abc import Mapping
+from typing import Any, Final
 
 from msgspec.structs import replace
 
@@ -18,7 +18,7 @@ from bbops.base.json_work import (
 from bbops.runtime.agents.control import MILLION, AgentControl
 from bbops.runtime.agents.tables import write_json
 from bbops.runtime.work.engine import now_ms
-from bbops_server.data_plane.jobs import answers_about, database_of, masked
+from bbops_server.data_plane.jobs import Answers, database_of, masked
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.agents import (
     CountAgentRuns,
@@ -32,25 +32,6 @@ from bbops_server.process.messages.agents import (
     ShowAgentRun,
     ShowAgentRunAnswer,
 )
-from bbops_server.process.messages.service import Handlers
-
-AgentRequest: TypeAlias = (
-    ListAgentRuns | ShowAgentRun | CountAgentRuns | ListAgentCalls | DecideAgentCall
-)
-
-
-def agent_handlers(find: Callable[[AgentRequest], Live], ring: Callable[[], None]) -> Handlers:
-    """Return the handlers of requests about agents.
-
-    Args:
-        find: returns the live release of the request's project.
-        ring: wakes the work process.
-    """
-    about = answers_about(find, ring)
-    return {
-        ListAgentRuns: about(_list), ShowAgentRun: about(_show), CountAgentRuns: about(_count),
-        ListAgentCalls: about(_calls), DecideAgentCall: about(_decide),
-    }  # fmt: skip
 
 
 async def _list(live: Live, request: ListAgentRuns) -> ListAgentRunsAnswer:
@@ -130,3 +111,9 @@ def _arguments(live: Live, call: AgentCall) -> Any:
 
 def _control(live: Live) -> AgentControl:
     return AgentControl(database_of(live))
+
+
+AGENT_ANSWERS: Final[Answers] = {
+    ListAgentRuns: _list, ShowAgentRun: _show, CountAgentRuns: _count, ListAgentCalls: _calls,
+    DecideAgentCall: _decide,
+}  # fmt: skip

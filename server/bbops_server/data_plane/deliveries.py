@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable
-from typing import TypeAlias
+from typing import Final
 
 from msgspec.structs import replace
 
@@ -16,7 +15,7 @@ from bbops.base.json_work import Delivery, DeliveryStory, JsonReceiver
 from bbops.runtime.flow.masking import MASK, is_hidden
 from bbops.runtime.work.sent_webhooks import WEBHOOKS, DeliveryLog
 from bbops.runtime.work.webhooks import ReceivedLog
-from bbops_server.data_plane.jobs import answers_about, database_of, masked
+from bbops_server.data_plane.jobs import Answers, database_of, masked
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.deliveries import (
     EnableReceiver,
@@ -30,27 +29,6 @@ from bbops_server.process.messages.deliveries import (
     ShowDelivery,
     ShowDeliveryAnswer,
 )
-from bbops_server.process.messages.service import Handlers
-
-DeliveryRequest: TypeAlias = (
-    ListDeliveries | ShowDelivery | RepeatDelivery | ListReceivers | EnableReceiver
-)
-
-
-def delivery_handlers(
-    find: Callable[[DeliveryRequest], Live], ring: Callable[[], None]
-) -> Handlers:
-    """Return what answers requests about deliveries.
-
-    Args:
-        find: returns what is live of their project.
-        ring: wakes the work process.
-    """
-    about = answers_about(find, ring)
-    return {
-        ListDeliveries: about(_list), ShowDelivery: about(_show), RepeatDelivery: about(_repeat),
-        ListReceivers: about(_receivers), EnableReceiver: about(_enable),
-    }  # fmt: skip
 
 
 async def _list(live: Live, request: ListDeliveries) -> ListDeliveriesAnswer:
@@ -136,3 +114,9 @@ def _log(live: Live) -> ReceivedLog:
 
 def _sent_log(live: Live) -> DeliveryLog:
     return DeliveryLog(database_of(live), live.release.sent if live.release else {})
+
+
+DELIVERY_ANSWERS: Final[Answers] = {
+    ListDeliveries: _list, ShowDelivery: _show, RepeatDelivery: _repeat,
+    ListReceivers: _receivers, EnableReceiver: _enable,
+}  # fmt: skip

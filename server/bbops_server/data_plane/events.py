@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Final
 
 from bbops.base.diagnostics import suggest
 from bbops.base.errors import ServerError
@@ -15,7 +15,7 @@ from bbops.runtime.work.events import MAX_REPLAYED, EventLog
 from bbops.runtime.work.rows import is_row_event
 from bbops.runtime.work.values import RESERVED_PREFIX, ProjectEvent, is_reserved
 from bbops.runtime.work.webhooks import display_name
-from bbops_server.data_plane.jobs import answers_about, database_of
+from bbops_server.data_plane.jobs import Answers, database_of
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.process.messages.events import (
     EmitEvent,
@@ -25,20 +25,6 @@ from bbops_server.process.messages.events import (
     ReplayEvents,
     ReplayEventsAnswer,
 )
-from bbops_server.process.messages.service import Handlers
-
-EventRequest: TypeAlias = ListEvents | EmitEvent | ReplayEvents
-
-
-def event_handlers(find: Callable[[EventRequest], Live], ring: Callable[[], None]) -> Handlers:
-    """Return what answers requests about events.
-
-    Args:
-        find: returns what is live of their project.
-        ring: wakes the work process.
-    """
-    about = answers_about(find, ring)
-    return {ListEvents: about(_list), EmitEvent: about(_emit), ReplayEvents: about(_replay)}
 
 
 async def _list(live: Live, request: ListEvents) -> ListEventsAnswer:
@@ -106,3 +92,6 @@ def _masked(live: Live, payload: str) -> str:
 def _log(live: Live) -> EventLog:
     database = database_of(live)
     return EventLog(database, work_dialect(database))
+
+
+EVENT_ANSWERS: Final[Answers] = {ListEvents: _list, EmitEvent: _emit, ReplayEvents: _replay}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from msgspec.structs import replace
@@ -34,19 +34,22 @@ from bbops_server.process.messages.jobs import (
 from bbops_server.process.messages.request import AnswerMessage
 from bbops_server.process.messages.service import Handlers, RequestHandler
 
-JobRequest: TypeAlias = CountJobs | ListJobs | ListTicks | ShowJob | ChangeJobs
-
 HELD_BY_PEOPLE: Final = "held by hand"
 
 
-def answers_about(
-    find: Callable[[Any], Live], ring: Callable[[], None]
-) -> Callable[[Callable[[Live, Any], Awaitable[AnswerMessage]]], RequestHandler]:
-    """Return what makes a handler of a function that answers requests about a project's work.
+Answers: TypeAlias = Mapping[type, Callable[[Live, Any], Awaitable[AnswerMessage]]]
+"""Functions that answer requests about a project's work, by the class of the request."""
+
+
+def work_handlers(
+    find: Callable[[Any], Live], ring: Callable[[], None], *tables: Answers
+) -> Handlers:
+    """Return the handlers of requests about a project's work.
 
     Args:
-        find: returns what is live of their project.
+        find: returns the live release of the request's project.
         ring: wakes the work process.
+        tables: the functions that answer.
     """
 
     def about(answer: Callable[[Live, Any], Awaitable[AnswerMessage]]) -> RequestHandler:
@@ -60,24 +63,7 @@ def answers_about(
 
         return handle
 
-    return about
-
-
-def job_handlers(find: Callable[[JobRequest], Live], ring: Callable[[], None]) -> Handlers:
-    """Return what answers requests about jobs.
-
-    Args:
-        find: returns what is live of their project.
-        ring: wakes the work process.
-    """
-    about = answers_about(find, ring)
-    return {
-        CountJobs: about(_count),
-        ListJobs: about(_list),
-        ListTicks: about(_list_ticks),
-        ShowJob: about(_show),
-        ChangeJobs: about(_change),
-    }
+    return {kind: about(answer) for table in tables for kind, answer in table.items()}
 
 
 def database_of(live: Live) -> Opened:
@@ -164,3 +150,9 @@ async def _change(live: Live, request: ChangeJobs) -> ChangeJobsAnswer:
 def _job(live: Live, job: Job) -> Job:
     error = live.release.answering.mask.text(job.error) if live.release else ""
     return replace(job, error=error)
+
+
+JOB_ANSWERS: Final[Answers] = {
+    CountJobs: _count, ListJobs: _list, ListTicks: _list_ticks, ShowJob: _show,
+    ChangeJobs: _change,
+}  # fmt: skip

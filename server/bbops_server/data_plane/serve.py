@@ -13,12 +13,12 @@ import uvloop
 
 from bbops.base.errors import ServerError
 from bbops_server.data_plane.addons import addon_handlers
-from bbops_server.data_plane.agents import agent_handlers
-from bbops_server.data_plane.deliveries import delivery_handlers
+from bbops_server.data_plane.agents import AGENT_ANSWERS
+from bbops_server.data_plane.deliveries import DELIVERY_ANSWERS
 from bbops_server.data_plane.drafts.drafts import Drafts
-from bbops_server.data_plane.events import event_handlers
+from bbops_server.data_plane.events import EVENT_ANSWERS
 from bbops_server.data_plane.gateway.gateway import DataPlane, Proxies
-from bbops_server.data_plane.jobs import job_handlers
+from bbops_server.data_plane.jobs import JOB_ANSWERS, work_handlers
 from bbops_server.data_plane.keys import key_handlers
 from bbops_server.data_plane.live.directory import Directory
 from bbops_server.data_plane.live.request_lines import Lines, RequestLines
@@ -96,10 +96,10 @@ class DataProcess:
             AdmitMembers: self._admit, UpdateDraft: self._update_draft,
             **addon_handlers(lambda request: self._live(request.project)),
             **key_handlers(lambda request: self._live(request.project)),
-            **job_handlers(lambda request: self._live(request.project), self._ring),
-            **delivery_handlers(lambda request: self._live(request.project), self._ring),
-            **agent_handlers(lambda request: self._live(request.project), self._ring),
-            **event_handlers(lambda request: self._live(request.project), self._ring),
+            **work_handlers(
+                lambda request: self._live(request.project), self._ring, JOB_ANSWERS,
+                DELIVERY_ANSWERS, AGENT_ANSWERS, EVENT_ANSWERS,
+            ),
             ReportRequests: self._report_requests, Listen: self._listen, Leave: self._leave,
             ReadStatus: self._read_status, ReadMetrics: self._read_metrics, Stop: self._stop,
         }  # fmt: skip

@@ -20,11 +20,11 @@ import uvloop
 from bbops.base.host import Log
 from bbops.runtime.work.worker import Attempt
 from bbops_server.data_plane.addons import addon_handlers
-from bbops_server.data_plane.agents import agent_handlers
-from bbops_server.data_plane.deliveries import delivery_handlers
+from bbops_server.data_plane.agents import AGENT_ANSWERS
+from bbops_server.data_plane.deliveries import DELIVERY_ANSWERS
 from bbops_server.data_plane.draft_process.answering import Answering, list_rows, sign_in
-from bbops_server.data_plane.events import event_handlers
-from bbops_server.data_plane.jobs import job_handlers
+from bbops_server.data_plane.events import EVENT_ANSWERS
+from bbops_server.data_plane.jobs import JOB_ANSWERS, work_handlers
 from bbops_server.data_plane.keys import key_handlers
 from bbops_server.data_plane.live.swap import Live, Quota, link
 from bbops_server.data_plane.work.project import ProjectWork
@@ -94,11 +94,12 @@ class DraftProcess:
             **addon_handlers(lambda _: self._live),
             **key_handlers(lambda _: self._live), SignInToDraft: self._sign_in,
             ListDraftRows: self._list_rows,
-            **job_handlers(lambda _: self._live, self._work.wake), RunDraftJobs: self._run_jobs,
-            **delivery_handlers(lambda _: self._live, self._work.wake),
-            **agent_handlers(lambda _: self._live, self._work.wake),
-            **event_handlers(lambda _: self._live, self._work.wake),
-            EndStreams: self._end_streams, ReadStatus: self._read_status, Stop: self._stop,
+            **work_handlers(
+                lambda _: self._live, self._work.wake, JOB_ANSWERS, DELIVERY_ANSWERS,
+                AGENT_ANSWERS, EVENT_ANSWERS,
+            ),
+            RunDraftJobs: self._run_jobs, EndStreams: self._end_streams,
+            ReadStatus: self._read_status, Stop: self._stop,
         }  # fmt: skip
 
     async def stop(self, grace_seconds: float) -> None:
