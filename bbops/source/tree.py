@@ -158,7 +158,7 @@ class FolderTree:
             with os.scandir(self._root):
                 return
         except OSError as error:
-            reason = (error.strerror or "it failed").lower()
+            reason = (error.strerror or "unknown error").lower()
             message = f"cannot read folder '{self._root}': {reason}"
             raise BbopsError(message, hint="give the folder that contains project.yaml") from None
 

@@ -43,9 +43,6 @@ class ContextCountResult(ToolResult, frozen=True, kw_only=True):
     files: int
 
 
-COUNT = RepositoryOperation("context_count", ContextCountParams, ContextCountResult)
-
-
 async def run(backend: ProjectBackend, params: ContextCountParams) -> ContextCountResult:
     """Count the files in the process of the repository."""
     return await backend.run_operation(COUNT, params)
@@ -57,6 +54,7 @@ def do(repository: ProjectRepository, params: ContextCountParams) -> ContextCoun
     return ContextCountResult(files=len(tree.entries()))
 
 
+COUNT = RepositoryOperation("context_count", ContextCountParams, ContextCountResult, do)
 TOOL = McpTool(
     "context_count", "Count files", "Counts files.", ContextCountParams, ContextCountResult, run
 )

@@ -133,7 +133,7 @@ def _refuse_other_types(live: Tables, wanted: Tables, hidden: Collection[Name]) 
                 raise MigrationRefused(
                     f"column '{table}.{key}' is hidden with values of type {was.type},"
                     f" and declared as {now.type}",
-                    hint="'bbops db narrow' deletes what is hidden for good",
+                    hint="'bbops db narrow' deletes hidden columns for good",
                 )
 
 

@@ -52,7 +52,7 @@ class Folder:
             for path in done:
                 with contextlib.suppress(OSError):
                     self._put(path, before.get(path))
-            reason = (error.strerror or "it failed").lower()
+            reason = (error.strerror or "unknown error").lower()
             raise BbopsError(f"cannot write '{done[-1]}': {reason}; nothing was changed") from error
 
     def _put(self, path: str, data: bytes | None) -> None:

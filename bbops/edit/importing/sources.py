@@ -125,5 +125,5 @@ def read_document_file(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(MOST_BYTES + 1)
     except OSError as error:
-        reason = (error.strerror or "it failed").lower()
+        reason = (error.strerror or "unknown error").lower()
         raise Refused(f"cannot read '{path}': {reason}") from None

@@ -58,7 +58,7 @@ def read_content(path: Path) -> str | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        reason = (error.strerror or "it failed").lower()
+        reason = (error.strerror or "unknown error").lower()
         raise BbopsError(f"cannot read '{path}': {reason}") from None
     if len(data) > MAX_BYTES:
         raise BbopsError(f"'{path}' has more than {MAX_BYTES:,} bytes")
@@ -131,7 +131,7 @@ def put(root: Path, path: Path, text: str) -> None:
         replace_file(path, text.encode())
         path.chmod(mode)
     except OSError as error:
-        reason = (error.strerror or "it failed").lower()
+        reason = (error.strerror or "unknown error").lower()
         raise BbopsError(f"cannot write '{path}': {reason}") from None
 
 

@@ -7,15 +7,13 @@ The ring holds bytes: tuples that wait would be looked at by the garbage collect
 
 A row of SQLite is a batch of requests: writing them one by one took the interpreter's lock from
 the requests so often that it cost more than a small request itself. The same transaction adds the
-batch to the tables of `minutes`; the durations for them are kept beside the ring, because decoding
-the batch again cost a tenth of a small request.
+batch to the tables of `minutes`.
 """
 
 from __future__ import annotations
 
 import sqlite3
 import threading
-from array import array
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
@@ -66,14 +64,11 @@ _MEANT: Final[tuple[Any, ...]] = (*[""] * ANSWERED.index("steps"), [], None, "",
 _SEARCHED: Final = tuple(
     map(ANSWERED.index, ("path", "endpoint", "request", "user", "failure", "step"))
 )
-_AT: Final = ANSWERED.index("at")
 _STATUS: Final = ANSWERED.index("status")
 _MILLISECONDS: Final = ANSWERED.index("milliseconds")
 _REQUEST: Final = ANSWERED.index("request")
-_ENDPOINT: Final = ANSWERED.index("endpoint")
 _FAILURE: Final = ANSWERED.index("failure")
 _EXCHANGE: Final = ANSWERED.index("exchange")
-_SENDER: Final = ANSWERED.index("sender")
 _REFUSAL: Final = ANSWERED.index("refusal")
 FAILED: Final = "failed"
 """The filter of the status for failures: responses 5xx, and others in which a step failed."""
@@ -88,9 +83,6 @@ class History:
         """Start the writer; a file that cannot be written costs the history, not the server."""
         self.path, self._keep_bytes = path, keep_bytes
         self.ring: deque[bytes] = deque(maxlen=RING)
-        self._durations: minutes.Durations = {}
-        self._lock = threading.Lock()
-        """Held while the ring and the durations change, so that they always agree."""
         self._stopped, self._is_behind = threading.Event(), True
         self._thread = threading.Thread(target=self._write, name="bbops-history", daemon=True)
         self._thread.start()
@@ -100,20 +92,9 @@ class History:
         if len(answered) > _EXCHANGE and len(self.ring) > MANY_WAITING:
             answered = (*answered[:_EXCHANGE], None, *answered[_EXCHANGE + 1 :])
         try:
-            line = _encode(answered)
+            self.ring.append(_encode(answered))
         except UnicodeEncodeError:  # half a character, from a message that quotes a request
-            line = _encode(_whole(answered))
-        status = answered[_STATUS]
-        if len(answered) > _FAILURE:
-            status = minutes.failed_status(status, answered[_FAILURE])
-        with self._lock:
-            self.ring.append(line)
-            if len(answered) <= _SENDER or not answered[_SENDER]:
-                durations = self._durations.get((status, answered[_ENDPOINT]))
-                if durations is None:
-                    durations = self._durations[status, answered[_ENDPOINT]] = array("d")
-                durations.append(answered[_AT])
-                durations.append(answered[_MILLISECONDS])
+            self.ring.append(_encode(_whole(answered)))
 
     def close(self) -> None:
         """Write what is left and end the thread. Blocks for one batch."""
@@ -140,26 +121,21 @@ class History:
     def _flush(self) -> None:
         with closing(connect(self.path)) as connection:
             while self.ring:
-                with self._lock:
-                    lines, durations = self.ring, self._durations
-                    self.ring, self._durations = deque(maxlen=RING), {}
-                self._insert(connection, list(lines), durations)
+                rows = [self.ring.popleft() for _ in range(min(_BATCH, len(self.ring)))]
+                now = _now()
+                packed = _ARRAY + len(rows).to_bytes(4) + b"".join(rows)
+                self._insert(connection, (len(rows), now, now - perf_counter(), packed))
 
     def _insert(
-        self, connection: sqlite3.Connection, lines: Sequence[bytes], durations: minutes.Durations
+        self, connection: sqlite3.Connection, batch: tuple[int, float, float, bytes]
     ) -> None:
-        """Write batches with their minutes, or leave them to `_catch_up` if others come first."""
-        now = _now()
-        began = now - perf_counter()
+        """Write a batch with its minutes, or leave them to `_catch_up` if others come first."""
         with connection:
             connection.execute("BEGIN IMMEDIATE")
             is_next = minutes.is_counted(connection)
-            for start in range(0, len(lines), _BATCH):
-                batch = lines[start : start + _BATCH]
-                packed = _ARRAY + len(batch).to_bytes(4) + b"".join(batch)
-                connection.execute(_INSERT, (len(batch), now, began, packed))
+            connection.execute(_INSERT, batch)
             if is_next:
-                minutes.count(connection, durations, began)
+                minutes.count(connection, batch[-1], batch[-2])
         self._is_behind = self._is_behind or not is_next
 
     def _catch_up(self) -> None:
@@ -338,7 +314,7 @@ def _matcher(filters: Mapping[str, Any]) -> Callable[[float, Sequence[Any]], boo
             and row[_MILLISECONDS] > slower
             and (not prefix or str(row[_STATUS]).startswith(prefix))
             and (not only_failed or is_failed(row))
-            and earliest <= began + row[_AT] <= latest
+            and earliest <= began + row[0] <= latest
             and (not text or text in _words(row).lower())
         )
 
@@ -415,6 +391,7 @@ def _stamp(path: Path) -> tuple[int, int, int] | None:
 
 MAX_BATCHES: Final = 200
 """Batches to search for a neighbour: of rare endpoints, the next request may be far away."""
+_ENDPOINT: Final = ANSWERED.index("endpoint")
 _COLUMNS: Final = "SELECT first, began, requests FROM answered"
 
 

@@ -1,10 +1,9 @@
 """Minutes and hours of the request history: counts by route and status class, with a histogram.
 
-SQL cannot sum the MessagePack batches of the history, so its writer also adds the durations of each
-batch to these tables, in the transaction of the batch. `counted` holds the id up to which requests
-are counted. A batch that does not follow it directly was written by an older server: `catch_up`
-decodes and counts it later, in order and in small transactions. No batch is left out or counted
-twice, whenever a process ends.
+SQL cannot sum the MessagePack batches of the history, so its writer also adds each batch to these
+tables, in the transaction of the batch. `counted` holds the id up to which requests are counted.
+A batch that does not follow it directly was written by an older server: `catch_up` counts it later,
+in order and in small transactions. No batch is left out or counted twice, whenever a process ends.
 
 Drafts have histories of their own, which are counted as well. Requests that the Playground sends
 are not: they say nothing about the callers of a project.
@@ -14,7 +13,6 @@ from __future__ import annotations
 
 import operator
 import sqlite3
-from array import array
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -96,13 +94,6 @@ class RequestLine(msgspec.Struct, array_like=True, gc=False):
 
 _decode = msgspec.msgpack.Decoder(list[RequestLine]).decode
 
-Durations = dict[tuple[int, str], "array[float]"]
-"""For each status and endpoint the start of each request, followed by its milliseconds.
-
-The status of a response below 500 whose step failed is larger by 100 * STEP_FAILED. An array holds
-no objects: a list of thousands would be looked at by the garbage collector.
-"""
-
 Key = tuple[int, int, str]
 """The start of a minute or hour in seconds since 1970, the status class 1 to 5, the endpoint.
 
@@ -113,41 +104,50 @@ Tally = dict[Key, list[Any]]
 """For each key the count, the buckets, and the milliseconds of the slowest request."""
 
 
-def failed_status(status: int, failure: str) -> int:
-    """Return the status of a request in `Durations`."""
-    return status + 100 * STEP_FAILED if failure and status < 500 else status
-
-
-def tally(durations: Durations, began: float) -> Tally:
+def tally(requests: Sequence[RequestLine], began: float) -> Tally:
     """Return the minutes of requests.
 
+    Its loops are short, because the interpreter runs them for each request: nearly all batches are
+    of one minute, and sorting durations is quicker than a search per request.
+
     Args:
-        durations: the requests of one process.
+        requests: the requests of one process.
         began: the wall clock when its monotonic clock was 0.
     """
     minutes: Tally = {}
-    for (status, endpoint), pairs in durations.items():
-        for at, values in _split(pairs, began):
+    for at, members in _split(requests, began):
+        durations: defaultdict[tuple[int, str], list[float]] = defaultdict(list)
+        for request in members:
+            if not request.sender:
+                status = request.status
+                if request.failure and status < 500:
+                    status += 100 * STEP_FAILED
+                durations[status, request.endpoint].append(request.milliseconds)
+        for (status, endpoint), values in durations.items():
             key, row = (at, status // 100, endpoint), _histogram(values)
             minutes[key] = add(minutes[key], row) if key in minutes else row
     return minutes
 
 
-def _split(pairs: array[float], began: float) -> Iterable[tuple[int, Sequence[float]]]:
-    """Return milliseconds by the start of their minute, in seconds since 1970."""
-    times, milliseconds = pairs[::2], pairs[1::2]
+def _split(
+    requests: Sequence[RequestLine], began: float
+) -> Iterable[tuple[int, Sequence[RequestLine]]]:
+    """Return requests by the start of their minute, in seconds since 1970."""
+    times = [request.at for request in requests]
+    if not times:
+        return ()
     first, last = (int(began + end(times)) // MINUTE * MINUTE for end in (min, max))
-    if first == last:  # as nearly always
-        return ((first, milliseconds),)
-    minutes: defaultdict[int, list[float]] = defaultdict(list)
-    for at, value in zip(times, milliseconds, strict=True):
-        minutes[int(began + at) // MINUTE * MINUTE].append(value)
+    if first == last:
+        return ((first, requests),)
+    minutes: defaultdict[int, list[RequestLine]] = defaultdict(list)
+    for request in requests:
+        minutes[int(began + request.at) // MINUTE * MINUTE].append(request)
     return minutes.items()
 
 
-def _histogram(durations: Sequence[float]) -> list[Any]:
-    """Return the row of some durations. Sorting them is quicker than a search for each."""
-    values = sorted(durations)
+def _histogram(values: list[float]) -> list[Any]:
+    """Return the row of some durations, which are sorted."""
+    values.sort()
     ends = [bisect_right(values, bound) for bound in BOUNDS]
     buckets = map(operator.sub, (*ends, len(values)), (0, *ends))
     return [len(values), *buckets, values[-1]]
@@ -198,9 +198,9 @@ def is_counted(connection: sqlite3.Connection) -> bool:
     return _last(connection) <= _counted(connection)
 
 
-def count(connection: sqlite3.Connection, durations: Durations, began: float) -> None:
-    """Add the newest batches to the tables; the caller holds the transaction that wrote them."""
-    _add(connection, tally(durations, began))
+def count(connection: sqlite3.Connection, packed: bytes, began: float) -> None:
+    """Add the newest batch to the tables; the caller holds the transaction that wrote it."""
+    _add(connection, _read(packed, began))
     connection.execute(_MOVE, (_last(connection),))
 
 
@@ -250,12 +250,7 @@ def _read_some(connection: sqlite3.Connection) -> tuple[Tally, int]:
 def _read(packed: bytes, began: float) -> Tally:
     """Return the minutes of a batch; none of a damaged one, which must not stop the writer."""
     with suppress(msgspec.MsgspecError, TypeError, ValueError, IndexError, OverflowError):
-        durations: Durations = defaultdict(lambda: array("d"))
-        for line in _decode(packed):
-            if not line.sender:
-                status = failed_status(line.status, line.failure)
-                durations[status, line.endpoint].extend((line.at, line.milliseconds))
-        return tally(durations, began)
+        return tally(_decode(packed), began)
     return {}
 
 

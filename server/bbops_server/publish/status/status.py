@@ -205,7 +205,7 @@ class StatusBoard:
     def hide(self, hidden: Sequence[str]) -> None:
         """Record the hidden columns and tables: no release declares them."""
         if hidden:
-            message = f"{', '.join(hidden)}: 'bbops db narrow' deletes what is hidden for good"
+            message = f"{', '.join(hidden)}: 'bbops db narrow' deletes them for good"
             self.put("Hidden", status=True, reason="Dropped", message=message)
         elif "Hidden" in self.conditions:
             self.put("Hidden", status=False, reason="Done", message="")
