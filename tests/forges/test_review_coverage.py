@@ -6,18 +6,18 @@ from dataclasses import replace
 
 import pytest
 
-from bbops.source.git.arrivals import Arrival
 from bbops_server.forges.values import PullRequest
+from bbops_server.process.messages.reviews import ArrivedCommit
 from bbops_server.publish.forge_reviews.coverage import Coverage, find_coverage
 
 pytestmark = pytest.mark.quick
 
 
-def line(*names: str, heads: dict[str, str] | None = None) -> list[Arrival]:
+def line(*names: str, heads: dict[str, str] | None = None) -> list[ArrivedCommit]:
     """Return commits on top of each other; `heads` names the second parents of merges."""
     parents = ["old", *names]
     return [
-        Arrival(name, (parents[at], *filter(None, [(heads or {}).get(name)])), "", "ada")
+        ArrivedCommit(name, (parents[at], *filter(None, [(heads or {}).get(name)])), "", "ada")
         for at, name in enumerate(names)
     ]
 
@@ -86,7 +86,7 @@ def test_merge_by_hand_is_found_by_its_head(merged: str) -> None:
 
 
 def test_octopus_merge_is_uncovered() -> None:
-    commits = [Arrival("a", ("old", "x", "y"), "", "ada")]
+    commits = [ArrivedCommit("a", ("old", "x", "y"), "", "ada")]
     assert find_coverage(commits, {"a": [pull(1, "a", "x")]}, "main").merged == ()
 
 

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from bbops.source.git.arrivals import Arrival
-from bbops.source.git.signatures import MissingSignature
+import msgspec
+
 from bbops_server.process.messages.request import AnswerMessage, RequestMessage
+
+
+class ArrivedCommit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A commit on the first-parent line of a branch."""
+
+    commit: str
+    parents: tuple[str, ...]
+    tree: str
+    author: str
 
 
 class ArrivedCommits(AnswerMessage, frozen=True):
     """Commits, oldest first."""
 
-    commits: list[Arrival]
+    commits: list[ArrivedCommit]
 
 
 class ListArrivals(RequestMessage[ArrivedCommits], frozen=True):
@@ -63,10 +72,19 @@ class ReadFirstFile(RequestMessage[TextAnswer], frozen=True):
     paths: list[str]
 
 
+class UnsignedCommit(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A commit without a signature that counts; `why` continues "commit …"."""
+
+    commit: str
+    author: str
+    why: str
+    hint: str
+
+
 class UnsignedCommits(AnswerMessage, frozen=True):
     """Commits without a signature that counts."""
 
-    commits: list[MissingSignature]
+    commits: list[UnsignedCommit]
 
 
 class FindUnsigned(RequestMessage[UnsignedCommits], frozen=True):
@@ -83,7 +101,7 @@ class FindUnsigned(RequestMessage[UnsignedCommits], frozen=True):
     keys: str
     """The path of a folder of OpenPGP keys; empty without one."""
 
-    commits: list[Arrival]
+    commits: list[ArrivedCommit]
     heads: dict[str, str]
     """The reviewed head of commits that a forge has made, whose signature counts instead."""
 

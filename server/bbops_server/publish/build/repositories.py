@@ -6,7 +6,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
-from bbops.source.git.arrivals import Arrival, find_touched, list_arrivals, read_blob, read_merged
+from bbops.source.git.arrivals import find_touched, list_arrivals, read_blob, read_merged
 from bbops.source.git.checkout import is_dirty
 from bbops.source.git.signatures import TrustedKeys, find_unsigned
 from bbops.source.git.store import Store
@@ -43,6 +43,7 @@ from bbops_server.process.messages.repositories import (
     TakeBranch,
 )
 from bbops_server.process.messages.reviews import (
+    ArrivedCommit,
     ArrivedCommits,
     FindUnsigned,
     ListArrivals,
@@ -50,6 +51,7 @@ from bbops_server.process.messages.reviews import (
     ReadFirstFile,
     ReadMerge,
     TextAnswer,
+    UnsignedCommit,
     UnsignedCommits,
 )
 from bbops_server.publish.build.executor import SyncHandlers
@@ -151,7 +153,8 @@ class ReviewHandlers:
         store = self._sources.store(request.repository, request.quarantine)
         if not store.has_commit(request.old):
             return ArrivedCommits([])
-        return ArrivedCommits([*list_arrivals(store.place, request.old, request.new, request.most)])
+        found = list_arrivals(store.place, request.old, request.new, request.most)
+        return ArrivedCommits([ArrivedCommit(**asdict(arrival)) for arrival in found])
 
     def _read_merge(self, request: ReadMerge) -> MergeAnswer:
         place = self._sources.store(request.repository).place
@@ -182,10 +185,10 @@ class ReviewHandlers:
             for commit, reason in unsigned.items()
             if commit not in heads or heads[commit] in unsigned_heads
         ]
-        return UnsignedCommits(missing)
+        return UnsignedCommits([UnsignedCommit(**asdict(each)) for each in missing])
 
 
-def _find_head(store: Store, arrival: Arrival, request: FindUnsigned) -> str:
+def _find_head(store: Store, arrival: ArrivedCommit, request: FindUnsigned) -> str:
     """Return the commit whose signature counts for a merge without changes of its own.
 
     Empty if the commit itself has to be signed.

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bbops.source.git.arrivals import Arrival
 from bbops_server.forges.values import PullRequest
+from bbops_server.process.messages.reviews import ArrivedCommit
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class MergedPull:
     """
 
     pull: PullRequest
-    commits: tuple[Arrival, ...]
+    commits: tuple[ArrivedCommit, ...]
 
     @property
     def base(self) -> str:
@@ -25,7 +25,7 @@ class MergedPull:
         return self.commits[0].parents[0]
 
     @property
-    def merged(self) -> Arrival:
+    def merged(self) -> ArrivedCommit:
         """The branch's commit after."""
         return self.commits[-1]
 
@@ -40,11 +40,11 @@ class Coverage:
     """The merged pull requests of new commits, and the commits without one; newest first."""
 
     merged: tuple[MergedPull, ...]
-    uncovered: tuple[Arrival, ...]
+    uncovered: tuple[ArrivedCommit, ...]
 
 
 def find_coverage(
-    commits: Sequence[Arrival], pulls: Mapping[str, Sequence[PullRequest]], branch: str
+    commits: Sequence[ArrivedCommit], pulls: Mapping[str, Sequence[PullRequest]], branch: str
 ) -> Coverage:
     """Return which pull request has brought each commit.
 
@@ -57,7 +57,7 @@ def find_coverage(
         commit: [pull for pull in found if pull.state == "merged" and pull.target == branch]
         for commit, found in pulls.items()
     }
-    merged, uncovered, end = list[MergedPull](), list[Arrival](), len(commits)
+    merged, uncovered, end = list[MergedPull](), list[ArrivedCommit](), len(commits)
     while end:
         last = commits[end - 1]
         candidates = [
@@ -74,7 +74,7 @@ def find_coverage(
     return Coverage(tuple(merged), tuple(uncovered))
 
 
-def _ends_at(pull: PullRequest, commit: Arrival) -> bool:
+def _ends_at(pull: PullRequest, commit: ArrivedCommit) -> bool:
     """Return whether a commit completes the merge of a pull request, also of one by hand.
 
     After a merge by hand, a forge may name the head as the merged commit.
@@ -89,7 +89,7 @@ def _rank(candidate: MergedPull) -> tuple[bool, int, int]:
 
 
 def _find_start(
-    commits: Sequence[Arrival], end: int, pull: PullRequest,
+    commits: Sequence[ArrivedCommit], end: int, pull: PullRequest,
     own: Mapping[str, Sequence[PullRequest]],
 ) -> int:  # fmt: skip
     """Return the place of the first of the rebased commits that end at `end`."""
@@ -102,7 +102,7 @@ def _find_start(
 
 
 def _is_rebased(
-    commit: Arrival, pull: PullRequest, own: Mapping[str, Sequence[PullRequest]], known: int
+    commit: ArrivedCommit, pull: PullRequest, own: Mapping[str, Sequence[PullRequest]], known: int
 ) -> bool:
     """Return whether a commit is one of a rebase of which the later `known` ones are known."""
     found = own.get(commit.commit, ())

@@ -10,11 +10,11 @@ from typing import Final
 import msgspec
 
 from bbops.base.disk import replace_file
-from bbops.source.git.arrivals import Arrival
 from bbops_server.forges.hosted import ForgeGone, HostedForge
 from bbops_server.forges.values import BranchRules, PullRequest
 from bbops_server.process.children import SupervisedChild
 from bbops_server.process.messages.reviews import (
+    ArrivedCommit,
     MergeAnswer,
     ReadFirstFile,
     ReadMerge,
@@ -69,7 +69,7 @@ class ForgeReview:
         self._repository, self._branch, self._live = repository, branch, live
 
     async def review(
-        self, commits: Sequence[Arrival], approvals: int, reasons: Sequence[str]
+        self, commits: Sequence[ArrivedCommit], approvals: int, reasons: Sequence[str]
     ) -> ReviewFindings:
         """Return whether each commit was reviewed.
 

@@ -13,13 +13,10 @@ from typing import Final
 
 from bbops.base.errors import ServerError
 from bbops.base.render import one_line
-from bbops.source.git.arrivals import Arrival
 from bbops_server.accounts.features import read_features_off
 from bbops_server.forges.hosted import ForgeAway, ForgeError, ForgeForbidden, HostedForge
 from bbops_server.process.messages.proposals import Propose, ProposedChange
-from bbops_server.process.messages.reviews import (
-    ListArrivals,
-)
+from bbops_server.process.messages.reviews import ArrivedCommit, ListArrivals
 from bbops_server.publish.forge_reviews.forge_review import (
     ForgeReview,
     ReviewedCommits,
@@ -81,7 +78,7 @@ async def require_forge_reviews(
 
 async def list_arrivals(
     old: str, new: str, built: BuiltRevision, at: PublishContext, *, most: int
-) -> Sequence[Arrival]:
+) -> Sequence[ArrivedCommit]:
     """Return the commits on the first-parent line after the live commit, oldest first.
 
     At most `most`, the newest; none if the live commit is gone. Raises as `require_forge_reviews`.
@@ -90,7 +87,7 @@ async def list_arrivals(
     return (await at.build.ask(request, timeout_seconds=COMPARE_SECONDS)).commits
 
 
-def _find_broken_line(old: str, commits: Sequence[Arrival], at: PublishContext) -> str:
+def _find_broken_line(old: str, commits: Sequence[ArrivedCommit], at: PublishContext) -> str:
     """Return why the commits cannot be reviewed one by one; empty if they can."""
     if len(commits) > MAX_COMMITS:
         return f"more than {MAX_COMMITS} commits arrived at once"
@@ -112,7 +109,7 @@ async def _plan(old: str, built: BuiltRevision, at: PublishContext) -> ProposedC
 
 
 async def _ask(
-    forge: HostedForge, old: str, commits: Sequence[Arrival], change: ProposedChange,
+    forge: HostedForge, old: str, commits: Sequence[ArrivedCommit], change: ProposedChange,
     built: BuiltRevision, at: PublishContext,
 ) -> ReviewFindings:  # fmt: skip
     """Return the findings about commits; none without commits."""
@@ -155,7 +152,7 @@ def _held(
 
 
 def _unanswered(
-    error: ForgeError, old: str, commits: Sequence[Arrival], at: PublishContext
+    error: ForgeError, old: str, commits: Sequence[ArrivedCommit], at: PublishContext
 ) -> HeldCommit:
     """Return the hold for a forge that does not say whether commits were reviewed."""
     kinds = ((ForgeAway, "ForgeAway"), (ForgeForbidden, "ForgeForbidden"))

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from bbops.base.render import one_line
-from bbops.source.git.arrivals import Arrival
-from bbops.source.git.signatures import MissingSignature
 from bbops_server.process.messages.builds import CheckRemoval
 from bbops_server.process.messages.repositories import CountCommits
 from bbops_server.process.messages.reviews import (
+    ArrivedCommit,
     FindUnsigned,
     ListArrivals,
+    UnsignedCommit,
 )
 from bbops_server.publish.holds.forge_reviews import require_forge_reviews
 from bbops_server.publish.holds.held import SHORT, HeldCommit, accept_command, read_accepted
@@ -197,14 +197,14 @@ async def find_signature_gap(
     request = FindUnsigned(
         repository=repository, live=old, folder=at.project.path,
         signers=signed.get("signers") or "", keys=signed.get("keys") or "",
-        commits=[*arrived] or [Arrival(new, (), "", "")], heads=dict(heads or {}),
+        commits=[*arrived] or [ArrivedCommit(new, (), "", "")], heads=dict(heads or {}),
         quarantine=quarantine,
     )  # fmt: skip
     unsigned = (await at.build.ask(request, timeout_seconds=VERIFY_SECONDS)).commits
     return _describe(unsigned, len(arrived)) if unsigned else None
 
 
-def _describe(unsigned: list[MissingSignature], count: int) -> SignatureGap:
+def _describe(unsigned: list[UnsignedCommit], count: int) -> SignatureGap:
     first = unsigned[0]
     more = f" (and {len(unsigned) - 1} more)" if len(unsigned) > 1 else ""
     why = f"commit {first.commit[:SHORT]} by {one_line(first.author)} {first.why}{more}"
