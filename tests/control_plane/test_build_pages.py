@@ -160,6 +160,19 @@ def test_long_lists_have_pages(tried: Tried) -> None:
     show(tried, "endpoints?page=0", 400)
 
 
+def test_endpoints_of_a_channel_have_pages(tried: Tried) -> None:
+    many = {
+        f"endpoints/e{number:03}.yaml": f"method: GET\npath: /e{number:03}\nfunction: list\n"
+        "channel: desk\n"
+        for number in range(250)
+    }
+    tried.source.files = CHANNELLED | many
+    first, last = show(tried, "channels/desk"), show(tried, "channels/desk?page=2")
+    assert "1-200 of 251" in first
+    assert 'href="/projects/small/channels/desk?page=2"' in first
+    assert "201-251 of 251" in last
+
+
 def test_endpoint_shows_its_definition(tried: Tried) -> None:
     tried.source.files = CHANNELLED
     text = main_text(show(tried, "endpoints/add"))

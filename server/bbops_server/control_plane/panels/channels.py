@@ -9,7 +9,7 @@ from litestar.params import FromPath
 
 from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.frame import Panel
-from bbops_server.control_plane.web.outline_page import OutlinePage
+from bbops_server.control_plane.web.outline_page import OutlinePage, PageNumber
 from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here
 
@@ -22,7 +22,9 @@ async def show_channels(visit: Here, name: FromPath[str]) -> Response[Any]:
 
 
 @page("/projects/{name:str}/channels/{channel:str}", Permission.READ_PROJECT)
-async def show_channel(visit: Here, name: FromPath[str], channel: FromPath[str]) -> Response[Any]:
+async def show_channel(
+    visit: Here, name: FromPath[str], channel: FromPath[str], number: PageNumber = 1
+) -> Response[Any]:
     """Show a channel with its endpoints."""
     shown = await OutlinePage.open(visit, name)
     outline = shown.outline
@@ -33,7 +35,8 @@ async def show_channel(visit: Here, name: FromPath[str], channel: FromPath[str])
         return shown.show_missing("channel", channel, outline.channels, shown.links.channel)
     inside = [endpoint for endpoint in outline.endpoints if endpoint.channel == found.name]
     rows = sorted(inside, key=lambda row: (row.path, row.method))
-    return shown.show("channel", channel=found, endpoints=rows)
+    listed = shown.list_rows(f"channels/{found.name}", rows, "", number, lambda row: row.path)
+    return shown.show("channel", channel=found, listed=listed)
 
 
 PANEL = Panel("Build", 40, "Channels", "channel", "/channels", count="channels", in_drafts=True)
