@@ -12,12 +12,7 @@ from bbops.language.expressions.nodes import Name, walk
 from bbops.language.expressions.values import Broken, Expression
 from bbops.language.loading.crud import making_of, parts_of
 from bbops.language.loading.crud_functions import ITEM, Making
-from bbops.language.loading.crud_query import (
-    UNFIT,
-    find_target,
-    query_name,
-    split_order,
-)
+from bbops.language.loading.crud_query import UNFIT, find_target, query_name, split_order
 from bbops.language.loading.explain import explain
 from bbops.language.project import Project, Resource
 from bbops.language.resources._crud import RESERVED, Action, Create, Crud, List, Update

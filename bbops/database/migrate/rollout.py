@@ -19,11 +19,7 @@ from bbops.base.errors import DatabaseError, MigrationRefused
 from bbops.database.diff.changes import Change
 from bbops.database.diff.live_tables import LiveTables
 from bbops.database.migrate import migrate
-from bbops.database.migrate.listening import (
-    begin_listening,
-    find_listening,
-    finish_listening,
-)
+from bbops.database.migrate.listening import begin_listening, find_listening, finish_listening
 from bbops.database.migrate.migrate import Migration
 from bbops.database.migrate.opened import Opened, read_tables, write_tables
 from bbops.database.migrate.phases import (

@@ -20,13 +20,7 @@ from bbops.database.postgres.transaction import (
     run,
     run_in_time,
 )
-from bbops.database.postgres.violations import (
-    COLUMNS,
-    ERRORS,
-    failure_of,
-    is_conflict,
-    is_lost,
-)
+from bbops.database.postgres.violations import COLUMNS, ERRORS, failure_of, is_conflict, is_lost
 from bbops.database.schema.place import PostgresPlace
 from bbops.database.sqlite.results import Maps, Rows, bounded_rows
 from bbops.database.sqlite.writer import Statements

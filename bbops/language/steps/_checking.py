@@ -40,11 +40,7 @@ from bbops.language.sql.types import SqlTable
 from bbops.language.steps._flow import OwnAction
 from bbops.language.steps._notes import Notes, Round
 from bbops.language.steps._ruled import RuleCaller, RuledStep, check_kept, keep_rules
-from bbops.language.steps._surroundings import (
-    SentWebhook,
-    Signature,
-    Topic,
-)
+from bbops.language.steps._surroundings import SentWebhook, Signature, Topic
 from bbops.runtime.http.headers import can_set
 from bbops.source.yaml.document import Mark, Text
 

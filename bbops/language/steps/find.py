@@ -26,18 +26,8 @@ from bbops.language.steps._aggregate import (
 from bbops.language.steps._base import Checking, Example, Step
 from bbops.language.steps._find import FindParameters, begin_page
 from bbops.language.steps._flow import Flow
-from bbops.language.steps._order import (
-    check_order,
-    order_by,
-    order_clause,
-    order_texts,
-)
-from bbops.language.steps._query import (
-    check_columns,
-    check_where,
-    first_row,
-    query_scope,
-)
+from bbops.language.steps._order import check_order, order_by, order_clause, order_texts
+from bbops.language.steps._query import check_columns, check_where, first_row, query_scope
 from bbops.language.steps._select import SelectCode, check_select, opened
 from bbops.language.steps._shape import Groups, Selected, selected_groups
 from bbops.language.steps._union import UnionPart, check_union, union_code

@@ -8,14 +8,7 @@ from pkgutil import get_data
 from typing import Final
 
 from bbops.language.json_schema import Schema, any_of
-from bbops.review.contract.contract import (
-    SHAPES,
-    Contract,
-    Operation,
-    Parameter,
-    SentEvent,
-    Topic,
-)
+from bbops.review.contract.contract import SHAPES, Contract, Operation, Parameter, SentEvent, Topic
 from bbops.review.contract.sessions import operation_id
 from bbops.runtime.values.shapes import EQUAL
 

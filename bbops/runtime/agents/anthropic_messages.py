@@ -22,14 +22,7 @@ from bbops.runtime.agents.conversation import (
     read_turns,
 )
 from bbops.runtime.agents.tools import GivenCall, read_calls, safe_id, safe_name, write_arguments
-from bbops.runtime.agents.values import (
-    CUT_SHORT,
-    EMPTY,
-    maps_in,
-    no_answer,
-    text_of,
-    tokens_at,
-)
+from bbops.runtime.agents.values import CUT_SHORT, EMPTY, maps_in, no_answer, text_of, tokens_at
 
 _CUT: Final = frozenset({"max_tokens", "model_context_window_exceeded"})
 _PAUSED: Final = "pause_turn"

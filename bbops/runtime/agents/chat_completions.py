@@ -23,14 +23,7 @@ from bbops.runtime.agents.conversation import (
     read_turns,
 )
 from bbops.runtime.agents.tools import GivenCall, read_calls, safe_name, write_arguments
-from bbops.runtime.agents.values import (
-    CUT_SHORT,
-    EMPTY,
-    maps_in,
-    no_answer,
-    text_of,
-    tokens_at,
-)
+from bbops.runtime.agents.values import CUT_SHORT, EMPTY, maps_in, no_answer, text_of, tokens_at
 
 LIMITS: Final = frozenset({"max_completion_tokens", "max_tokens"})
 """Options that limit the answer. Newer models of OpenAI refuse `max_tokens`, Mistral refuses

@@ -15,11 +15,7 @@ from bbops.runtime.flow.run import Answer, Function, Run, given_to
 from bbops.runtime.http.in_flight import ActiveRequest
 from bbops.runtime.linking.agents import link_agent
 from bbops.runtime.linking.functions import FunctionParts, link_condition, resolve
-from bbops.runtime.linking.release import (
-    Release,
-    mark_files,
-    statements_of,
-)
+from bbops.runtime.linking.release import Release, mark_files, statements_of
 from bbops.runtime.values.failures import NOTHING, BadValue, JobFailure, PayloadFailure
 from bbops.runtime.values.filters.maps import write_json
 from bbops.runtime.work.durable import durable_host

@@ -22,13 +22,7 @@ from bbops.runtime.work.fenced_writes import (
     is_fence_failure,
 )
 from bbops.runtime.work.results import unpack
-from bbops.runtime.work.rows import (
-    find_batch_end,
-    read_claim,
-    route_rows,
-    write_event,
-    write_job,
-)
+from bbops.runtime.work.rows import find_batch_end, read_claim, route_rows, write_event, write_job
 from bbops.runtime.work.statements import (
     HOLD,
     IDLE,

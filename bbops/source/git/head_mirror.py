@@ -17,12 +17,7 @@ from bbops.base.errors import GitError
 from bbops.source.git.address import Address
 from bbops.source.git.command import failure, run
 from bbops.source.git.environment import Limits
-from bbops.source.git.mirror import (
-    MAX_MEMORY_BYTES,
-    MEMORY_SETTINGS,
-    QUIET_SECONDS,
-    Mirror,
-)
+from bbops.source.git.mirror import MAX_MEMORY_BYTES, MEMORY_SETTINGS, QUIET_SECONDS, Mirror
 
 HEADS: Final = ("refs/pull/*/head", "refs/merge-requests/*/head")
 """Where forges keep the heads of pull requests."""

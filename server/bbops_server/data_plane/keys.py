@@ -6,13 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeAlias
 
 from bbops.base.errors import ServerError
-from bbops.runtime.auth.api_keys import (
-    check_channels,
-    issue_key,
-    list_keys,
-    revoke_key,
-    rotate_key,
-)
+from bbops.runtime.auth.api_keys import check_channels, issue_key, list_keys, revoke_key, rotate_key
 from bbops.runtime.linking.release import Release
 from bbops.runtime.values.failures import Failure
 from bbops.runtime.values.units import seconds

@@ -26,12 +26,7 @@ from bbops_server.control_plane.ci.identity import CiIdentity, RejectedClaim
 from bbops_server.control_plane.ci.matching import SeveralProjects, find_trust
 from bbops_server.control_plane.external_sign_in.issuers import FAILURE_SECONDS
 from bbops_server.control_plane.web.routes import HAS_OWN_AUTH
-from bbops_server.control_plane.web.visit import (
-    AnyRequest,
-    Visit,
-    too_many_attempts,
-    unauthorized,
-)
+from bbops_server.control_plane.web.visit import AnyRequest, Visit, too_many_attempts, unauthorized
 from bbops_server.settings.repositories import CiTrust
 
 if TYPE_CHECKING:

@@ -10,12 +10,7 @@ from litestar.exceptions import ClientException
 from litestar.params import FromPath, QueryParameter
 
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.projects.agents import (
-    CallDecision,
-    decide,
-    find_run,
-    find_usage,
-)
+from bbops_server.control_plane.projects.agents import CallDecision, decide, find_run, find_usage
 from bbops_server.control_plane.projects.visited_project import VisitedProject
 from bbops_server.control_plane.web.frame import Panel
 from bbops_server.control_plane.web.outline_page import OutlineLinks, OutlinePage

@@ -19,10 +19,7 @@ from bbops.review.contract.form_requests import FilledForm, FormPart
 from bbops.review.contract.sessions import endpoint_name
 from bbops_server.accounts.playground import CallOwner
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.playground.results import (
-    ComparedResponses,
-    PlaygroundResult,
-)
+from bbops_server.control_plane.playground.results import ComparedResponses, PlaygroundResult
 from bbops_server.control_plane.playground.saved_tests import (
     MAX_NAME,
     ExpectedResponse,

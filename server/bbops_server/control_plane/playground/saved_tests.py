@@ -10,21 +10,14 @@ import msgspec
 from bbops.base.errors import BbopsError
 from bbops.interfaces.mcp.models import DraftChange
 from bbops.interfaces.mcp.project.apply_changes import ApplyChangesResult
-from bbops.interfaces.mcp.project.context_read import (
-    READ,
-    ContextReadParams,
-    ContextReadResult,
-)
+from bbops.interfaces.mcp.project.context_read import READ, ContextReadParams, ContextReadResult
 from bbops.interfaces.mcp.tool import ToolError
 from bbops.review.contract.contract import Operation
 from bbops.review.contract.form_requests import FilledForm
 from bbops.review.contract.recorded_cases import has_row, sample_row, write_case
 from bbops.review.contract.sessions import endpoint_name
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.playground.sending import (
-    PlaygroundTarget,
-    SignInChoice,
-)
+from bbops_server.control_plane.playground.sending import PlaygroundTarget, SignInChoice
 from bbops_server.control_plane.projects.draft_changes import (
     commit_plan,
     explain,

@@ -9,11 +9,7 @@ import msgspec
 
 from bbops.base.errors import BbopsError
 from bbops.interfaces.mcp.models import DraftChange, ToolDiagnostic
-from bbops.interfaces.mcp.project.apply_changes import (
-    APPLY,
-    ApplyChangesParams,
-    ApplyChangesResult,
-)
+from bbops.interfaces.mcp.project.apply_changes import APPLY, ApplyChangesParams, ApplyChangesResult
 from bbops.interfaces.mcp.project.preview_changes import (
     PATCH,
     PREVIEW,

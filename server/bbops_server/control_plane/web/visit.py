@@ -16,25 +16,14 @@ from urllib.parse import quote, urlsplit
 from litestar import Request, Response
 from litestar.datastructures import Cookie
 from litestar.di import NamedDependency
-from litestar.exceptions import (
-    NotAuthorizedException,
-    PermissionDeniedException,
-)
+from litestar.exceptions import NotAuthorizedException, PermissionDeniedException
 from litestar.params import SkipValidation
 from litestar.response import Redirect, Template
 
 from bbops_server.accounts.ci_tokens import PREFIX
 from bbops_server.accounts.keys import make_key
 from bbops_server.accounts.people import Person
-from bbops_server.accounts.rules import (
-    LOCAL,
-    NOBODY,
-    Caller,
-    Permission,
-    Role,
-    may,
-    role_in,
-)
+from bbops_server.accounts.rules import LOCAL, NOBODY, Caller, Permission, Role, may, role_in
 from bbops_server.accounts.sessions import LONGEST
 from bbops_server.accounts.text_rules import AccountError
 from bbops_server.control_plane.web.guard import is_here

@@ -18,13 +18,7 @@ from urllib.parse import parse_qs
 import msgspec
 
 from bbops_server.data_plane.drafts import pages as draft_pages
-from bbops_server.data_plane.drafts.keys import (
-    Headers,
-    Marks,
-    find_mark,
-    own_names,
-    token_cookie,
-)
+from bbops_server.data_plane.drafts.keys import Headers, Marks, find_mark, own_names, token_cookie
 from bbops_server.data_plane.drafts.pages import guard, keep_passing
 from bbops_server.data_plane.drafts.requests import (
     Draft,

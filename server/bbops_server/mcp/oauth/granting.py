@@ -9,11 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from authlib.oauth2.rfc6749 import BaseGrant, OAuth2Error, grants
-from authlib.oauth2.rfc6749.errors import (
-    AccessDeniedError,
-    InvalidGrantError,
-    InvalidRequestError,
-)
+from authlib.oauth2.rfc6749.errors import AccessDeniedError, InvalidGrantError, InvalidRequestError
 from authlib.oauth2.rfc7636 import CodeChallenge
 from authlib.oauth2.rfc8628 import (
     AuthorizationPendingError,

@@ -23,12 +23,7 @@ from bbops.interfaces.mcp.tool import ToolError
 from bbops.language.project import Project
 from bbops.source.git.store import Store
 from bbops.source.git.writing import Identity
-from bbops_server.process.messages.proposals import (
-    DoWork,
-    DoWorkAnswer,
-    Workbench,
-    WorkRefusal,
-)
+from bbops_server.process.messages.proposals import DoWork, DoWorkAnswer, Workbench, WorkRefusal
 from bbops_server.publish.build.tables import DatabaseHandlers
 
 PLAN_SECONDS: Final = 30.0

@@ -20,10 +20,7 @@ from bbops.source.git.series import Series, Version
 from bbops.source.git.store import GitTree, Store
 from bbops.source.git.writing import Identity, make_commit, move_branch, write_tree
 from bbops.source.tree import FolderTree, Tree
-from bbops_server.process.messages.builds import (
-    PublishFrontend,
-    PublishFrontendAnswer,
-)
+from bbops_server.process.messages.builds import PublishFrontend, PublishFrontendAnswer
 from bbops_server.process.messages.repositories import (
     MoveBranch,
     RestoreVersion,

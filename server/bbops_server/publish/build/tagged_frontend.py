@@ -12,10 +12,7 @@ from bbops.compiler.check._files import check_published, find_files, is_pointer,
 from bbops.compiler.compile.release import Built
 from bbops.language.project import Project
 from bbops.source.tree import Tree
-from bbops_server.process.messages.builds import (
-    PublishFrontend,
-    PublishFrontendAnswer,
-)
+from bbops_server.process.messages.builds import PublishFrontend, PublishFrontendAnswer
 from bbops_server.publish.build.sources import OpenSources, SourceFields
 
 _PROJECT: Final = "project.yaml"

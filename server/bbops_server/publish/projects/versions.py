@@ -21,13 +21,7 @@ from bbops_server.process.messages.repositories import (
 )
 from bbops_server.process.messages.request import A, RequestMessage
 from bbops_server.publish.holds.freezing import find_freeze
-from bbops_server.publish.holds.held import (
-    Suspension,
-    as_stalled,
-    read_suspension,
-    resume,
-    suspend,
-)
+from bbops_server.publish.holds.held import Suspension, as_stalled, read_suspension, resume, suspend
 from bbops_server.publish.sources.sources import BranchSource
 from bbops_server.publish.stages.contracts import live_source
 from bbops_server.publish.stages.loop import Reconciler
