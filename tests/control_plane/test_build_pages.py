@@ -171,6 +171,7 @@ def test_endpoints_of_a_channel_have_pages(tried: Tried) -> None:
     assert "1-200 of 251" in first
     assert 'href="/projects/small/channels/desk?page=2"' in first
     assert "201-251 of 251" in last
+    assert "No endpoint names" not in show(tried, "channels/desk?page=9")
 
 
 def test_endpoint_shows_its_definition(tried: Tried) -> None:
