@@ -55,7 +55,7 @@ def test_keys_and_columns_are_offered(
 @pytest.mark.parametrize(
     ("place", "words"),
     [
-        ("ow¦ner: user_id", "signed-in user"), ("max¦Limit: 5", "most rows"),
+        ("ow¦ner: user_id", "signed-in user"), ("max¦Limit: 5", "maximum number of rows"),
         ("table: no¦tes", "notes"), ("owner: user¦_id", "integer"),
     ],
 )  # fmt: skip
