@@ -47,7 +47,7 @@ Notify = Callable[[ProposalEvent], None]
 
 
 class LocalForge:
-    """The proposals of one project; a `bbops.source.git.proposals.Forge`."""
+    """The proposals of one project."""
 
     def __init__(
         self, place: Place, project: str, records: Proposals, notify: Notify = lambda _: None,
