@@ -159,7 +159,7 @@ def joined_root(ways: tuple[Way, ...], root: str) -> Type:
 # ---- In which order functions are checked: each after those that it calls, or that run before it
 
 Graph = Mapping[str, tuple[str, ...]]
-"""For each function the ones whose results it builds on."""
+"""For each function, the functions whose results it uses."""
 
 
 def dependencies(project: Project, ways: Mapping[str, tuple[Way, ...]]) -> Graph:

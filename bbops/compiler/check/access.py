@@ -19,7 +19,7 @@ def check(project: CheckedProject) -> Iterator[Diagnostic]:
 
 
 def _check_authentication(project: Project) -> Iterator[Diagnostic]:
-    """Yield endpoints that say nothing of authentication, and what says what nobody can check."""
+    """Yield endpoints that set no authentication, and authentication that cannot be checked."""
     has_key = project.settings.model.auth is not None
     for endpoint in project.endpoints.values():
         if endpoint.model.authentication is None and endpoint.model.channel is None:
@@ -44,7 +44,7 @@ def _check_authentication(project: Project) -> Iterator[Diagnostic]:
 
 
 def _optional(project: Project) -> Iterator[Diagnostic]:
-    """Yield what asks for no key in a channel where everything else has one."""
+    """Yield endpoints without a key in a channel whose other endpoints need one."""
     for endpoint in project.endpoints.values():
         channel = project.channels.get(endpoint.model.channel or "")
         is_closed = channel is not None and channel.model.authentication == "API Key"
@@ -86,7 +86,7 @@ def _check_origins(project: Project) -> Iterator[Diagnostic]:
 
 
 def _check_roles(project: Project) -> Iterator[Diagnostic]:
-    """Yield roles that nobody can have, or that are asked where there is no user."""
+    """Yield roles that no user can have, and roles of endpoints without a user."""
     for channel in project.channels.values():
         model = channel.model
         if model.roles is not None and model.authentication != "JWT":

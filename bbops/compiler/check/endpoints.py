@@ -31,7 +31,7 @@ def check(project: CheckedProject) -> Iterator[Diagnostic]:
 
 
 def _check_bodies(project: Project) -> Iterator[Diagnostic]:
-    """Yield what a method without a body, or one that only reads, leaves without an effect."""
+    """Yield keys without an effect under a method that has no body or only reads."""
     for endpoint in project.endpoints.values():
         yield from _without_effect(endpoint)
     for route in project.routes:
@@ -116,7 +116,7 @@ def _too_deep(function: Resource[Function], name: str, inner: str) -> Diagnostic
 def _refused(
     project: CheckedProject, route: Route, told: set[tuple[str, str]]
 ) -> Iterator[Diagnostic]:
-    """Yield what one function of a route reads of the query, and another one of it refuses."""
+    """Yield query parameters that one function of a route reads and another rejects."""
     names = dict.fromkeys((route.function, *route.middleware))
     every = [project.functions[name] for name in names if name in project.functions]
     strict = [one for one in every if one.model.strict_query]

@@ -33,7 +33,7 @@ def _check_flows(project: CheckedProject) -> Iterator[Diagnostic]:
 
 
 Sure = Mapping[str, Mapping[str, Call]]
-"""For each function the ones that it calls before any way out, and the first call of each."""
+"""For each function, the functions that it calls before it can return, each with its first call."""
 
 
 def _check_recursion(project: Project) -> Iterator[Diagnostic]:
@@ -63,7 +63,7 @@ def _of_circle(
 
 
 def _throwing(project: Project) -> frozenset[str]:
-    """Return the functions that may throw, by themselves or in what they call."""
+    """Return the functions that may throw, directly or in a function that they call."""
     steps = {name: [*every_step(one.model.steps)] for name, one in project.functions.items()}
     found = {name for name, each in steps.items() if any(isinstance(one, Throw) for one in each)}
     todo = [*found]
@@ -140,7 +140,7 @@ def _inside(
 
 
 def _first_misfit(project: Project, name: str, seen: set[str]) -> tuple[str, Step] | None:
-    """Return where a function, or one that it calls, does what cannot be undone."""
+    """Return the first step, of a function or of its callees, that cannot be undone."""
     function = project.functions.get(name)
     if function is None or name in seen:
         return None

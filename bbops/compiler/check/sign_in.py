@@ -47,7 +47,7 @@ def _check_session(project: CheckedProject) -> Iterator[Diagnostic]:
 
 
 def _cookie(project: CheckedProject, session: Session, cookie: Cookie) -> Iterator[Diagnostic]:
-    """Yield what browsers, or this server, would refuse of a cookie."""
+    """Yield settings of a cookie that browsers or this server would reject."""
     settings, name = project.settings, cookie.name
 
     def unlike(key: str, message: str, hint: str = "") -> Diagnostic:
@@ -107,7 +107,7 @@ _FLAGS = frozenset(("emailVerified", "blocked"))
 
 
 def _check_providers(project: Project) -> Iterator[Diagnostic]:
-    """Yield providers that nobody could sign in with."""
+    """Yield providers with which no user could sign in."""
     auth = project.settings.model.auth
     if auth is None or not auth.providers:
         return

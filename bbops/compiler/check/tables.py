@@ -273,7 +273,7 @@ Found = Iterator[tuple[str, str, str]]
 
 
 def _check_columns(project: Project) -> Iterator[Diagnostic]:
-    """Yield what is written of columns and indexes and would have no effect, or none but harm."""
+    """Yield settings of columns and indexes that have no effect, or only a harmful one."""
     for table in project.tables.values():
         for name, column in table.model.columns.items():
             for key, message, hint in _of_column(table.model, name, column):

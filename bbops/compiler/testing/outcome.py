@@ -1,4 +1,4 @@
-"""What running the cases of tests gave."""
+"""The outcomes of test cases."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class Wrong:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a request or a run of a function ended with; `value` is of JSON's types, or text."""
+    """The result of a request or of a function; `value` has a type of JSON, or is text."""
 
     status: int
     headers: dict[str, str]

@@ -186,7 +186,7 @@ def typed_rows(project: Project, function: str, rows: Mapping[str, Any]) -> dict
     """Return the rows of a trigger as the database gives them; columns left out are null.
 
     Raises:
-        FlowError: a value is none of its column.
+        FlowError: a value does not fit its column.
     """
     tables = list(_tables(project, function))
     return {name: row and _typed(_table_of(tables, row), row) for name, row in rows.items()}

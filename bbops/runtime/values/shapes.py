@@ -279,7 +279,7 @@ _READERS: Final[dict[Any, Callable[[str], Any]]] = {
 EQUAL: Final = "eq"
 """The field that a text without brackets is."""
 _MAX_SHOWN: Final = 100
-"""Characters of a name that nobody declared, as the client hears it."""
+"""The most characters of an undeclared name that its client sees."""
 
 Texts = dict[str, list[str]]
 
@@ -346,7 +346,7 @@ class _Groups:
         return f"{name}{dot}{rest}"
 
     def refuse_plain(self, many: Texts, errors: Errors) -> None:
-        """Say of a text without brackets which names it could have, where it is no field."""
+        """Add an error for a text without brackets that is not a field, with the known names."""
         for group, fields in self.groups.items():
             if group in many and EQUAL not in fields:
                 example = bracketed(group, next(iter(fields), "name"))

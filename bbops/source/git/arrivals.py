@@ -163,7 +163,7 @@ def find_changed(place: Place, branch: str, head: str) -> frozenset[str] | None:
         head: the commit.
 
     Returns:
-        The paths; None where they cannot be told: there is no such branch or commit, no common
+        The paths; None if they are unknown: there is no such branch or commit, no common
         history, or too much of it.
 
     Raises:

@@ -150,10 +150,10 @@ MOST_AT_ONCE: Final = 100
 """Tags of one look, the newest numbers first; the next look takes more."""
 
 LARGEST_BYTES: Final = 64 << 10
-"""Of a tag with its message."""
+"""The most bytes of a tag with its message."""
 
 RETRY_SECONDS: Final = 600.0
-"""A tag that could not be fetched is asked for again after this."""
+"""The time after which a tag that could not be fetched is fetched again."""
 
 _ASIDE: Final = "refs/bbops/frontends"
 _FRONTEND_FORM: Final = "%(refname) %(objectname) %(objectsize) %(objecttype) %(*objecttype)"
@@ -164,10 +164,10 @@ _NAME: Final = re.compile(r"v[1-9][0-9]{0,8}").fullmatch
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What the mirror has of frontends.
+    """The frontends of a mirror.
 
     Attributes:
-        newest: the one that is served: its tag and commit; empty without any.
+        newest: tag and commit of the served frontend; empty without a frontend.
         trouble: why a tag with a higher number is not; empty where there is none.
     """
 
@@ -178,7 +178,7 @@ class Taken:
 class FrontendTags:
     """The tags of one project's frontends in a mirror. To be used by ONE thread only.
 
-    A tag that moves over there moves here, one that goes stays: it may be what is served.
+    A tag that moves in the original moves here; a deleted tag stays: it may be served.
     """
 
     def __init__(self, place: Place, scope: str, fetch: Callable[..., None]) -> None:
@@ -189,7 +189,7 @@ class FrontendTags:
 
     @property
     def pattern(self) -> str:
-        """What to ask the original for."""
+        """The pattern of the tags to fetch from the original."""
         return f"{self._prefix}v*"
 
     def take(self, there: Mapping[str, str]) -> Taken:
@@ -275,11 +275,11 @@ def _number(name: str) -> int:
 
 
 def _complain(size: int, kinds: Sequence[str]) -> str:
-    """Return why a tag is none of a frontend, empty where it may be one.
+    """Return why a tag is not a frontend's; empty if it may be.
 
     Args:
         size: of the object that the ref names, in bytes.
-        kinds: of that object, and of the one that it leads to.
+        kinds: the kinds of that object and of its target.
     """
     if kinds != ["tag", "commit"]:
         found = "not an annotated tag" if kinds[0] != "tag" else f"a tag of a {kinds[-1]}"

@@ -103,7 +103,7 @@ def _tree_of(place: Place, commit: str) -> str:
 # ---- The commits that changed one file, and the versions in which they went live
 
 MOST_HISTORY_BYTES = 256 << 20
-"""Of the ids of commits with those of their parents: some two million."""
+"""The most bytes of a list of commits with their parents: some two million ids."""
 
 _FIELDS = "%H%x1f%aI%x1f%an%x1f%s"
 _PART = "\x1f"
@@ -128,7 +128,7 @@ def read_past(
         place: the repository.
         path: of the file, from the repository's root.
         limit: how many at most.
-        versions: those of the project.
+        versions: the versions of the project.
         head: the commit whose history it is.
 
     Raises:

@@ -102,14 +102,14 @@ def make_code() -> str:
 LASTS: Final = timedelta(minutes=15)
 INTERVAL_SECONDS: Final = 5
 MOST_DEVICES: Final = 5_000
-"""The ones that began first make room."""
+"""The oldest sign-ins make room."""
 
 Outcome = Literal["pending", "approved", "denied", "used"]
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """One that waits, or has waited.
+    """A sign-in of a device that waits or has waited.
 
     Attributes:
         wish: what it asks for.
@@ -128,7 +128,7 @@ class Device:
 
 
 class Devices:
-    """Remembers them, and what somebody decided."""
+    """Stores sign-ins of devices, and the decisions about them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -148,13 +148,13 @@ class Devices:
         return key, code
 
     def find(self, user_code: str) -> Device | None:
-        """Return the one that waits under a code; case, blanks and dashes do not count."""
+        """Return the waiting sign-in of a code; case, blanks and dashes do not matter."""
         device = self._read(oauth_devices.c.user_code == tidy_code(user_code))
         is_waiting = device is not None and device.outcome == "pending" and not device.is_over
         return device if is_waiting else None
 
     def decide(self, device: Device, person: str, *, approve: bool) -> bool:
-        """Keep somebody's decision; False when there was one, or it came too late."""
+        """Store a decision; False if there is a decision already, or it is too late."""
         now, known = self._store.now(), oauth_devices.c
         waiting = oauth_devices.update().where(
             known.hash == device.key_hash, known.outcome == "pending", known.expires > now
@@ -211,7 +211,7 @@ class Devices:
 
 
 def tidy_code(text: str) -> str:
-    """Return a code as it is kept, whatever somebody typed between its letters."""
+    """Return a typed code in its stored form, without blanks and dashes."""
     letters = "".join(sign for sign in text.upper() if sign.isascii() and sign.isalpha())
     return f"{letters[:4]}-{letters[4:12]}"
 

@@ -229,7 +229,7 @@ SERVICES: Final[tuple[Service, ...]] = get_args(Service)
 _ADDRESS: Final = re.compile(
     r"/git/(?P<project>[A-Za-z0-9_-][A-Za-z0-9_.-]{0,99})\.git/(?P<verb>info/refs|git-[a-z-]+)"
 )
-"""Of the path as it was sent: nothing in it is decoded, so nothing can lead elsewhere."""
+"""The raw path: it is not decoded, so it cannot lead elsewhere."""
 
 _QUERIES: Final = {f"service={one}".encode(): one for one in SERVICES}
 
@@ -263,10 +263,10 @@ class GitRequest:
 
 
 def read_request(scope: Any) -> GitRequest:
-    """Return what a request asks for.
+    """Return the git request in an HTTP request.
 
     Raises:
-        Refusal: it is none of git's smart protocol.
+        Refusal: it is not a request of git's smart protocol.
     """
     found = _ADDRESS.fullmatch(scope["raw_path"].decode("latin-1"))
     if found is None:
@@ -336,7 +336,7 @@ class Unpacking:
         self._gzip, self._most, self._size = zlib.decompressobj(_GZIP), most_bytes, 0
 
     def feed(self, data: bytes) -> Iterator[bytes]:
-        """Yield what a part of the body holds, in pieces.
+        """Yield the content of a part of the body, in pieces.
 
         Raises:
             Refusal: it is not gzip, or too much.

@@ -221,7 +221,7 @@ async def sign_in(live: Live, request: SignInToDraft) -> str:
     """Return a token for the row that a request names; empty where there is none.
 
     Args:
-        live: a draft's; nobody asks this of what is live.
+        live: the release of a draft; live projects have no such request.
         request: names the row.
 
     Raises:

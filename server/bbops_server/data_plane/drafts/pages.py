@@ -123,12 +123,12 @@ Chromium keeps 180, so ten answers that lead on to each other would end every li
 """
 
 SANDBOX: Final = b"sandbox allow-forms allow-scripts allow-popups"
-"""Of a draft on the live host: the origin of its pages is `null`, and keeps nothing."""
+"""The policy of a draft on the live host: its pages have the origin `null` and no storage."""
 
 SANDBOX_OF_OWN_HOST: Final = (
     b"sandbox allow-forms allow-scripts allow-popups allow-same-origin allow-modals allow-downloads"
 )
-"""Of a draft on a host of its own: its pages may keep what they like there."""
+"""The policy of a draft on its own host: its pages have the storage of that host."""
 
 _PASSES_AS: Final = {
     b"www-authenticate": re.compile(rb"bearer\b[^,]*", re.IGNORECASE).fullmatch,
@@ -141,7 +141,7 @@ _BROWSERS_PASSWORD: Final = re.compile(rb"(basic|digest|negotiate|ntlm)\b", re.I
 
 
 def guard(headers: Headers, *, is_own_host: bool = False) -> Headers:
-    """Return what every answer says that has to do with a draft, behind headers of ours."""
+    """Return headers with the policies of every answer about a draft behind them."""
     return [
         *headers,
         (b"content-security-policy", SANDBOX_OF_OWN_HOST if is_own_host else SANDBOX),

@@ -16,14 +16,14 @@ _FILE: Final = "recent.json"
 
 
 class Recent(msgspec.Struct, frozen=True):
-    """A frontend by the name of its manifest; `until` is None of the one that is live."""
+    """A frontend by the name of its manifest; `until` is None while it is live."""
 
     name: str
     until: datetime | None = None
 
 
 def read_recent(state: Path) -> list[Recent]:
-    """Return those of a project, the newest last; what is damaged is forgotten."""
+    """Return the recent frontends of a project, newest last; empty if the file is damaged."""
     try:
         return msgspec.json.decode((folder_of(state) / _FILE).read_bytes(), type=list[Recent])
     except (OSError, msgspec.MsgspecError):

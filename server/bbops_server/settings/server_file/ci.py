@@ -157,7 +157,7 @@ CheckedFreeze = Annotated[WrittenFreeze, AfterValidator(_check_freeze)]
 
 
 def read_freeze(one: WrittenFreeze) -> Freeze:
-    """Return what was written, once it is checked."""
+    """Return the freeze of a checked entry."""
     if one.days:
         days = frozenset(map(_DAYS.index, one.days))
         begins, ends = _read_clock(one.begins or "00:00"), _read_clock(one.ends or "24:00")
