@@ -212,6 +212,6 @@ def in_order(graph: Graph) -> Iterator[tuple[str, ...]]:
             if low[node] == index[node]:
                 group = waiting[waiting.index(node) :]
                 del waiting[-len(group) :]
-                for one in group:
-                    del low[one]
+                for member in group:
+                    del low[member]
                 yield tuple(group)

@@ -119,19 +119,19 @@ def _refused(
     """Yield query parameters that one function of a route reads and another rejects."""
     names = dict.fromkeys((route.function, *route.middleware))
     every = [project.functions[name] for name in names if name in project.functions]
-    strict = [one for one in every if one.model.strict_query]
-    declared = {name.rstrip("?") for one in every for name in one.model.query or {}}
-    for one in every if strict else ():
-        if one in strict:
+    strict = [function for function in every if function.model.strict_query]
+    declared = {name.rstrip("?") for function in every for name in function.model.query or {}}
+    for function in every if strict else ():
+        if function in strict:
             continue  # what it reads itself is told as an unknown field
-        for name in sorted({*read_names(one.model.steps, "query")} - declared - {""}):
-            if (one.name, name) not in told:
-                told.add((one.name, name))
+        for name in sorted({*read_names(function.model.steps, "query")} - declared - {""}):
+            if (function.name, name) not in told:
+                told.add((function.name, name))
                 yield Diagnostic(
                     strict[0].place("strictQuery"), "strict-query",
-                    f"{title_of(one.name)} reads query '{name}', which no shape declares, so"
+                    f"{title_of(function.name)} reads query '{name}', which no shape declares, so"
                     " 'strictQuery' refuses it",
-                    f"declare '{name}?: string' under 'query' in {one.file}",
+                    f"declare '{name}?: string' under 'query' in {function.file}",
                 )  # fmt: skip
 
 

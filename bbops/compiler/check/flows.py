@@ -185,8 +185,8 @@ def _find_ways(project: ResolvedProject) -> dict[str, str]:
     found = dict[str, str]()
     for name in project.functions:
         way = next((one.what for one in project.ways_to(name) if not one.is_job), None)
-        for one in called(project, [name]) if way is not None else ():
-            found.setdefault(one, way or "")
+        for callee in called(project, [name]) if way is not None else ():
+            found.setdefault(callee, way or "")
     return found
 
 

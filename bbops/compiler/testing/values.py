@@ -193,10 +193,10 @@ def typed_rows(project: Project, function: str, rows: Mapping[str, Any]) -> dict
 
 
 def _tables(project: Project, function: str) -> Iterator[SqlTable]:
-    for one in project.triggers.values():
-        happens = one.model.database
-        if one.model.function == function and happens and happens.table in project.stored_tables:
-            yield project.stored_tables[happens.table]
+    for trigger in project.triggers.values():
+        rows = trigger.model.database
+        if trigger.model.function == function and rows and rows.table in project.stored_tables:
+            yield project.stored_tables[rows.table]
 
 
 def _table_of(tables: list[SqlTable], row: Mapping[str, Any]) -> SqlTable | None:

@@ -160,7 +160,7 @@ def _may_pack(headers: Headers) -> bool:
 def _accepts_gzip(header: bytes) -> bool:
     """Return whether `accept-encoding` lists gzip, or anything, with a weight above 0."""
     weights: dict[str, bool] = {}
-    for one in header.decode("latin-1").lower().split(",") if header else ():
-        name, _, weight = one.partition(";")
+    for coding in header.decode("latin-1").lower().split(",") if header else ():
+        name, _, weight = coding.partition(";")
         weights[name.strip()] = weight.strip().rstrip("0.") != "q="
     return weights.get("gzip", weights.get("*", False))

@@ -387,6 +387,6 @@ def spread(query: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
         if isinstance(value, Mapping):
             yield from spread({bracketed(name, key): one for key, one in value.items()})
         else:
-            for one in value if isinstance(value, list) else (value,):
-                if one is not None:
-                    yield name, one
+            for item in value if isinstance(value, list) else (value,):
+                if item is not None:
+                    yield name, item

@@ -191,8 +191,8 @@ def _find_changed(place: Place, base: str, head: str) -> frozenset[str] | None:
     if not bases or len(bases) > MOST_BASES:
         return None
     changed: set[str] = set()
-    for one in bases:
-        names = _list_names(place, one, head)
+    for start in bases:
+        names = _list_names(place, start, head)
         if names is None:
             return None
         changed.update(filter(None, names.split("\0")))

@@ -148,8 +148,8 @@ def _name(place: Place, versions: Sequence[Version]) -> dict[str, str]:
     rows = map(str.split, _ask(place, ("rev-list", "--parents", "--stdin"), starts))
     parents = {row[0]: row[1:] for row in rows}
     names: dict[str, str] = {}
-    for one in sorted(versions, key=lambda each: each.number):
-        _spread(one, parents, names)
+    for version in sorted(versions, key=lambda each: each.number):
+        _spread(version, parents, names)
     return names
 
 
