@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.house.walk import Walks, rooms
+from tests.house.walk import HELLO, Walks, rooms
 
 pytestmark = pytest.mark.long
 
@@ -46,6 +46,7 @@ def test_a_commit_passes_the_stages_of_a_publication(walks: Walks) -> None:
     assert "compile.release" in found["bbops.compiler"]
     assert "live.swap" in found["bbops_server.data_plane"]
     assert "bbops_server.mcp" not in found
+    assert walks.hello().json()["version"] == HELLO
 
 
 def test_a_proposal_is_planned_and_changes_nothing_that_is_live(walks: Walks) -> None:
@@ -58,4 +59,5 @@ def test_a_proposal_is_planned_and_changes_nothing_that_is_live(walks: Walks) ->
 def test_an_env_value_that_live_reads_publishes_it_anew(walks: Walks) -> None:
     found = passed(walks, "env")
     assert "env" in found["bbops_server.commands"]
+    assert walks.hello().json()["text"] == "hi"
     assert "live.swap" in found["bbops_server.data_plane"]

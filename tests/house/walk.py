@@ -12,6 +12,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 from typing import Final, Self
@@ -43,7 +44,7 @@ class Walks:
         os.environ["PYTHONPATH"] = str(ROOT / "tests/house/tracing")
         self.world = World(folder / "world")
         for project in PROJECTS:  # what is idle publishes nothing
-            wait_for(lambda project=project: self._hello(project).status_code == httpx.codes.OK)
+            wait_for(lambda project=project: self.hello(project).status_code == httpx.codes.OK)
         self.idle = set(self._during(lambda: time.sleep(IDLE_SECONDS)))
 
     def __enter__(self) -> Self:
@@ -54,13 +55,13 @@ class Walks:
         os.environ.clear()
         os.environ.update(self._before)
 
-    def _hello(self, project: str = "shop") -> httpx.Response:
+    def hello(self, project: str = "shop") -> httpx.Response:
         return httpx.get(f"{self.world.serving['url']}/{project}/hello", timeout=PATIENCE_SECONDS)
 
     @property
     def live(self) -> str:
         """The release that answers."""
-        return self._hello().headers["x-release"]
+        return self.hello().headers["x-release"]
 
     def _during(self, act: Callable[[], object]) -> list[str]:
         began = time.time_ns()
@@ -77,6 +78,14 @@ class Walks:
         found = (module for module in self._during(act) if module not in self.idle)
         return list(dict.fromkeys(found))
 
+    @contextmanager
+    def _published(self) -> Iterator[None]:
+        """Wait for the publication that the block causes, without a request of our own."""
+        while not self.world.events.empty():
+            self.world.events.get()
+        yield
+        self.world.until("live", "shop")
+
     def request(self) -> None:
         """Ask a project for something that it writes."""
         url = f"{self.world.serving['url']}/shop/notes"
@@ -87,8 +96,8 @@ class Walks:
         """Push to main, until it is live."""
         clone = self.world.clone()
         clone.commit(hello(HELLO))
-        assert clone.push().code == 0
-        wait_for(lambda: self._hello().json()["version"] == HELLO)
+        with self._published():
+            assert clone.push().code == 0
 
     def proposal(self) -> None:
         """Propose a change."""
@@ -105,11 +114,10 @@ class Walks:
 
     def env(self) -> None:
         """Set a value that the live release reads."""
-        self.world.until("live", "shop")
         at = ("--project", "shop", "--state", str(self.world.state))
-        done = self.world.bbops("env", "set", "GREETING", "hi", *at)
-        assert done.returncode == 0, done.stderr
-        wait_for(lambda: self._hello().json()["text"] == "hi")
+        with self._published():
+            done = self.world.bbops("env", "set", "GREETING", "hi", *at)
+            assert done.returncode == 0, done.stderr
 
 
 def rooms(walk: list[str]) -> Iterator[tuple[str, list[str]]]:

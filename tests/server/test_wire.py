@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -16,6 +15,7 @@ from uvicorn.server import ServerState
 from bbops.compiler.testing.host import fake_host
 from bbops.runtime.http.responses import Answering, Trace
 from bbops.runtime.values.failures import Failure
+from bbops_server.process.sockets.connection import HttpConnection
 from bbops_server.process.sockets.wire import BufferedTransport, WriteBuffers, send_whole
 
 pytestmark = pytest.mark.quick
@@ -49,23 +49,21 @@ class Pipe(asyncio.Transport):
     def resume_reading(self) -> None: ...
 
 
-async def exchange(request: bytes, answer: Callable[[Any, Any], Any]) -> tuple[bytes, bool]:
-    """Give a request to uvicorn; return every byte of the answer, and whether it then closed."""
-
-    async def app(scope: Any, _receive: Any, send: Any) -> None:
-        await answer(scope, send)
-
+async def exchange(
+    request: bytes, app: Any, protocol: type[HttpToolsProtocol] = HttpConnection
+) -> tuple[bytes, bool]:
+    """Send a request; return every byte of the response, and whether the connection then closed."""
     config = uvicorn.Config(app, lifespan="off", ws="none", log_config=None, access_log=False)
     config.load()
     state = ServerState()
     state.default_headers = DATE
-    protocol, pipe = HttpToolsProtocol(config, state, {}), Pipe()
-    corked: Any = BufferedTransport(pipe, WriteBuffers(asyncio.get_running_loop()))
-    protocol.connection_made(corked)
-    protocol.data_received(request)
+    connection, pipe = protocol(config, state, {}), Pipe()
+    connection.connection_made(pipe)
+    connection.data_received(request)
     await asyncio.gather(*state.tasks)
     await asyncio.sleep(0)
-    protocol.connection_lost(None)
+    assert not state.tasks
+    connection.connection_lost(None)
     return b"".join(pipe.written), pipe.is_closed
 
 
@@ -76,7 +74,7 @@ def answers(status: int, headers: Headers, body: bytes, *, whole: bool) -> Any:
         send_whole=send_whole if whole else None,
     )  # fmt: skip
 
-    async def answer(scope: Any, send: Any) -> None:
+    async def answer(scope: Any, _receive: Any, send: Any) -> None:
         scope["bbops"] = Trace()
         await answering.send(send, scope, status, body, headers)
 
@@ -116,7 +114,8 @@ def test_a_whole_answer_has_the_bytes_that_two_messages_have(
 ) -> None:
     async def compare() -> None:
         one, one_closed = await exchange(request, answers(status, headers, body, whole=True))
-        two, two_closed = await exchange(request, answers(status, headers, body, whole=False))
+        uvicorns = answers(status, headers, body, whole=False)
+        two, two_closed = await exchange(request, uvicorns, HttpToolsProtocol)
         assert heads(one) == heads(two)
         assert one_closed == two_closed
 
@@ -124,23 +123,69 @@ def test_a_whole_answer_has_the_bytes_that_two_messages_have(
 
 
 def test_a_second_answer_is_refused() -> None:
-    async def twice(scope: Any, send: Any) -> None:
-        await answers(200, [], b"one", whole=True)(scope, send)
+    async def twice(scope: Any, receive: Any, send: Any) -> None:
+        await answers(200, [], b"one", whole=True)(scope, receive, send)
         with pytest.raises(RuntimeError):
-            await answers(200, [], b"two", whole=True)(scope, send)
+            await answers(200, [], b"two", whole=True)(scope, receive, send)
 
     written, _ = asyncio.run(exchange(REQUESTS[0], twice))
     assert written.endswith(b"\r\n\r\none")
 
 
 def test_a_line_break_in_a_header_is_never_written() -> None:
-    async def split(scope: Any, send: Any) -> None:
+    async def split(scope: Any, receive: Any, send: Any) -> None:
         with pytest.raises(Failure, match="line break"):
-            await answers(200, [(b"x-a", b"1\r\nx-b: 2")], b"", whole=True)(scope, send)
-        await answers(200, [], b"fine", whole=True)(scope, send)
+            await answers(200, [(b"x-a", b"1\r\nx-b: 2")], b"", whole=True)(scope, receive, send)
+        await answers(200, [], b"fine", whole=True)(scope, receive, send)
 
     written, _ = asyncio.run(exchange(REQUESTS[0], split))
     assert b"x-b" not in written
+
+
+@pytest.mark.parametrize("protocol", [HttpConnection, HttpToolsProtocol])
+def test_an_application_that_sends_nothing_or_raises_is_a_500(protocol: Any) -> None:
+    async def silent(_scope: Any, _receive: Any, _send: Any) -> None: ...
+
+    async def broken(_scope: Any, _receive: Any, _send: Any) -> None:
+        raise ZeroDivisionError
+
+    for app in (silent, broken):
+        written, is_closed = asyncio.run(exchange(REQUESTS[0], app, protocol))
+        assert written.startswith(b"HTTP/1.1 500 ")
+        assert is_closed
+
+
+@pytest.mark.parametrize("protocol", [HttpConnection, HttpToolsProtocol])
+def test_an_application_that_stops_in_the_middle_closes_the_connection(protocol: Any) -> None:
+    async def broken(_scope: Any, _receive: Any, send: Any) -> None:
+        length = [(b"content-length", b"4")]
+        await send({"type": "http.response.start", "status": 200, "headers": length})
+        await send({"type": "http.response.body", "body": b"ha", "more_body": True})
+        raise ZeroDivisionError
+
+    written, is_closed = asyncio.run(exchange(REQUESTS[0], broken, protocol))
+    assert written.endswith(b"\r\n\r\nha")
+    assert is_closed
+
+
+@pytest.mark.parametrize("protocol", [HttpConnection, HttpToolsProtocol])
+def test_a_body_is_received_once_and_then_the_end_of_the_response(protocol: Any) -> None:
+    received: list[Any] = []
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        received.append(await receive())
+        waiting = asyncio.create_task(receive())
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        await answers(200, [], b"ok", whole=True)(scope, receive, send)
+        received.append(await waiting)
+
+    request = b"POST / HTTP/1.1\r\nhost: a\r\ncontent-length: 4\r\n\r\nbody"
+    asyncio.run(exchange(request, app, protocol))
+    assert received == [
+        {"type": "http.request", "body": b"body", "more_body": False},
+        {"type": "http.disconnect"},
+    ]
 
 
 def test_what_is_written_in_one_turn_leaves_together() -> None:

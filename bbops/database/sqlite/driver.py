@@ -11,6 +11,7 @@ import re
 import sqlite3
 from collections.abc import Sequence
 from contextlib import ExitStack
+from math import inf
 from pathlib import Path
 from typing import Final, Literal
 
@@ -230,9 +231,12 @@ class Sqlite:
         It is committed as its last row is fetched, which nothing interrupts.
         """
         before = self._inline.total_changes
+        self._writing.until = 0.0  # as `with self._writing`, without its calls
         try:
-            with self._writing:
+            try:
                 cursor = self._inline.execute(sql, parameters)
+            finally:
+                self._writing.until = inf
         except sqlite3.OperationalError as error:
             if is_interrupted(error) and (changed := self._count_changed(before)):
                 return [(changed,)]

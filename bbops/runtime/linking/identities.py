@@ -62,8 +62,6 @@ def link_sign_ins(
 ) -> Iterator[tuple[str, str, SignInPipeline]]:
     """Yield method, path and target of each route of the providers."""
     auth, session = data["auth"], data["session"]
-    if auth is None or not auth["providers"]:
-        return
     accounts = Accounts(_profile(auth["profile"]))
     for one in auth["providers"]:
         sign_in = _sign_in(one, auth, session, env, answering, accounts, base_url.rstrip("/"))

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Collection, Generator, Iterator
 from dataclasses import replace
 from importlib.util import MAGIC_NUMBER
 from time import perf_counter
-from typing import Any, Required, TypedDict, Unpack
+from typing import Any, Final, Required, TypedDict, Unpack
 
 from bbops.base.host import Clock
 from bbops.runtime.auth.tokens import PATH, publish_keys
@@ -43,6 +43,8 @@ from bbops.runtime.vendors import link_addons
 from bbops.runtime.work.events import EventOutbox
 from bbops.runtime.work.rows import event_table
 from bbops.runtime.work.sent_webhooks import OutgoingWebhook
+
+_MAX_BODY_BYTES: Final = size_bytes(MAX_BODY)
 
 FUEL = 100_000
 """Loop rounds and calls that one request may spend."""
@@ -256,7 +258,8 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     release.addons = data["addons"]
     release.tasks = {one["name"]: one for one in _parts(data, "tasks")}
     release.triggers = {one["name"]: one["events"] for one in _parts(data, "triggers")}
-    release.sent = link_sent_webhooks(data, given["env"])
+    if _parts(data, "sent"):
+        release.sent = link_sent_webhooks(data["work"]["sent"], given["env"])
     release.key_channels = frozenset(
         route["channel"] for route in data["routes"] if route["authentication"] == "API Key"
     )
@@ -269,12 +272,15 @@ def _other_routes(
     base_url: str,
 ) -> Iterator[tuple[str, str, Any]]:  # fmt: skip
     """Yield the routes of webhooks, of sign-ins with other services, and of chats with agents."""
-    for path, webhook in link_webhooks(data, env, answering, lasting, base_url):
-        yield "POST", path, webhook
-    yield from link_sign_ins(data, env, answering, lasting, base_url)
-    for method, path, chat in link_chats(data, answering, lasting):
-        answering.mask.add(path)
-        yield method, path, chat
+    if data["webhooks"]:
+        for path, webhook in link_webhooks(data, env, answering, lasting, base_url):
+            yield "POST", path, webhook
+    if data["auth"] and data["auth"]["providers"]:
+        yield from link_sign_ins(data, env, answering, lasting, base_url)
+    if data["chats"]:
+        for method, path, chat in link_chats(data, answering, lasting):
+            answering.mask.add(path)
+            yield method, path, chat
 
 
 def mark_files(functions: Mapping[str, Function], called: Mapping[str, Collection[str]]) -> None:
@@ -298,7 +304,7 @@ def _heard_tables(data: Mapping[str, Any]) -> frozenset[str]:
 
 
 def _parts(data: Mapping[str, Any], kind: str) -> Sequence[Mapping[str, Any]]:
-    """Return the triggers or tasks of an artifact."""
+    """Return the triggers, tasks or sent webhooks of an artifact."""
     return data["work"][kind] if data["work"] else ()
 
 
@@ -349,7 +355,7 @@ def _pipeline(
         method=route["method"],
         path=route["path"],
         endpoint=route["endpoint"],
-        max_body_bytes=route["max_body_bytes"] or size_bytes(MAX_BODY),
+        max_body_bytes=route["max_body_bytes"] or _MAX_BODY_BYTES,
         uploads=Uploads(route["files"], route["max_body_bytes"]) if route["files"] else None,
         is_once=route["is_once"],
         limit=limit,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Final
 
@@ -109,11 +109,10 @@ _WHOLE: Final = re.compile(r"-?[0-9]{1,19}").fullmatch
 
 
 def link_sent_webhooks(
-    data: Mapping[str, Any], env: Mapping[str, str | None]
+    sent: Sequence[Mapping[str, Any]], env: Mapping[str, str | None]
 ) -> Mapping[str, OutgoingWebhook]:
-    """Return the webhooks of an artifact by their names."""
-    every = data["work"]["sent"] if data["work"] else ()
-    return {one["name"]: _sent_webhook(one, env) for one in every}
+    """Return the sent webhooks of an artifact by their names."""
+    return {webhook["name"]: _sent_webhook(webhook, env) for webhook in sent}
 
 
 def _sent_webhook(data: Mapping[str, Any], env: Mapping[str, str | None]) -> OutgoingWebhook:

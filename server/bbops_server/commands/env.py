@@ -12,8 +12,9 @@ import click
 
 from bbops.base.errors import ServerError
 from bbops.interfaces.cli._command_group import CommandGroup, examples
-from bbops_server.commands._env_state import EnvState, find_env_state
 from bbops_server.commands._env_values import (
+    EnvState,
+    find_env_state,
     find_oddities,
     read_piped,
     require_text,

@@ -17,8 +17,7 @@ import click
 from bbops.base.console import say
 from bbops.base.errors import BbopsError, ServerError
 from bbops.interfaces.cli._command_group import CommandGroup, examples
-from bbops_server.commands._env_state import find_env_state
-from bbops_server.commands._env_values import read_piped, require_text
+from bbops_server.commands._env_values import find_env_state, read_piped, require_text
 from bbops_server.commands._forge_projects import (
     ForgeConnection,
     ForgeProject,

@@ -1,7 +1,9 @@
 """A fixed number of requests per second, however slowly they are answered.
 
-Latency counts from the moment a request should have been sent: a server that stalls is seen by
-all requests that fall into the stall, not by one (no coordinated omission).
+Latency counts from the moment a request is sent, or would be sent if a connection were free: a
+server that stalls is seen by all requests that fall into the stall, not by one (no coordinated
+omission). Delays of this process do not count: its timer is up to a millisecond late, and later
+while others use its core.
 """
 
 from __future__ import annotations
@@ -46,16 +48,17 @@ class Steady:
         while sent < count:
             now = time.perf_counter()
             while sent < count and began + sent / rate <= now:
-                self.fire(began + sent / rate)
+                self.fire(time.perf_counter())
                 sent += 1
             await asyncio.sleep(max(0.0, began + sent / rate - time.perf_counter()))
 
-    def fire(self, due: float) -> None:
+    def fire(self, wanted_at: float) -> None:
+        """Send a request, or queue it until a connection is free."""
         if not self._free:
-            self._late.append(due)
+            self._late.append(wanted_at)
             return
         connection = self._free.pop()
-        connection.sent_at = due
+        connection.sent_at = wanted_at
         connection.send(self._request)
 
     def take(self, connection: Connection, status: int) -> None:

@@ -29,6 +29,8 @@ def note(frame: Any, event: str, _: object) -> None:
     """Write a line when a thread goes from one file to another; forks write files of their own."""
     if event != "call" or not frame.f_code.co_flags & inspect.CO_OPTIMIZED:
         return  # a return, or the body of a module or a class that is imported
+    if frame.f_code.co_qualname.startswith("<"):
+        return  # a comprehension in such a body
     path = frame.f_code.co_filename
     name = _names.get(path)
     if name is None:

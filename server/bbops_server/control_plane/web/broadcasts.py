@@ -20,8 +20,7 @@ MAX_VIEWERS: Final = 1_000
 MAX_VIEWERS_OF_USER: Final = 50
 _MAX_WAITING: Final = 32
 """Frames that wait for a viewer."""
-_SMALLEST_SLICE: Final = 5
-_MOST_SLICES: Final = 20
+_MOST_SLICES: Final = 200
 _SLICE_SECONDS: Final = 0.005
 _log = logging.getLogger(__name__)
 
@@ -91,9 +90,12 @@ class _Broadcast:
         return frame
 
     async def _send(self, frame: bytes) -> None:
-        """Send a frame to some viewers at a time: one burst would delay the live API."""
+        """Send a frame to the viewers one after another, within a second or two.
+
+        One burst would delay the live API, which may share a core with the control plane.
+        """
         viewers = [*self.viewers]
-        size = max(_SMALLEST_SLICE, -(-len(viewers) // _MOST_SLICES))
+        size = -(-len(viewers) // _MOST_SLICES)
         for start in range(0, len(viewers), size):
             if start:
                 await asyncio.sleep(_SLICE_SECONDS)

@@ -82,7 +82,8 @@ class LiveTopics:
         if self._linked is not None:
             if self._linked[0]:
                 self._end.open()
-            self.hub.use(self.project, *self._linked)
+            if self._linked[0] or self.hub.topics:
+                self.hub.use(self.project, *self._linked)
 
     def close(self) -> None:
         """End every connection."""

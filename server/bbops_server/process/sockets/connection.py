@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, cast
 from urllib.parse import unquote
 from weakref import WeakKeyDictionary
 
@@ -17,16 +17,12 @@ import httptools
 import msgspec
 import uvicorn
 from uvicorn.protocols.http.flow_control import HIGH_WATER_LIMIT
-from uvicorn.protocols.http.httptools_impl import (
-    STATUS_LINE,
-    HttpToolsProtocol,
-    RequestResponseCycle,
-)
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from bbops.runtime.flow.run import code_of
 from bbops_server.process.sockets import descriptors
 from bbops_server.process.sockets.websocket import become_websocket
-from bbops_server.process.sockets.wire import BufferedTransport, WriteBuffers
+from bbops_server.process.sockets.wire import BufferedTransport, RequestCycle, WriteBuffers
 
 MAX_HEAD_BYTES: Final = 256 << 10
 """The largest head of a request that the application gets."""
@@ -77,7 +73,7 @@ class HttpConnection(HttpToolsProtocol):
     arrived = 0  # bytes of this request, except those that arrived together with its first
     body_bytes = 0
     wants_upgrade = False
-    running: RequestResponseCycle | None = None
+    running: RequestCycle | None = None
     """The running request. `cycle` is the newest request, which may wait for it."""
     last_response = b""
     is_leaving = False
@@ -160,12 +156,9 @@ class HttpConnection(HttpToolsProtocol):
         }  # fmt: skip
         self.headers = []  # trailers must not become headers of the request: RFC 9110 6.5.1
         self._start(
-            RequestResponseCycle(
-                self.scope, self.transport, self.flow, self.logger, self.access_logger,
-                access_log=False, default_headers=self.server_state.default_headers,
-                message_event=asyncio.Event(), expect_100_continue=self.expect_100_continue,
+            RequestCycle(
+                self, self.on_response_complete,
                 keep_alive=version != "1.0" and self.parser.should_keep_alive(),
-                on_response=self.on_response_complete,
             )
         )  # fmt: skip
 
@@ -192,21 +185,21 @@ class HttpConnection(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         if self.pipeline:
-            self.running, app = self.pipeline.pop()
-            self._start_asgi_task(self.running, app)
+            cycle, app = self.pipeline.pop()
+            self._run(cast("RequestCycle", cycle), app)
             self.flow.pause_reading()
             return
-        self.flow.resume_reading()
+        if self.flow.read_paused:
+            self.flow.resume_reading()
         if self.last_response:
             self._end(self.last_response)
 
-    def _start(self, cycle: RequestResponseCycle) -> None:
+    def _start(self, cycle: RequestCycle) -> None:
         """Start a request, or queue it while an earlier request is running."""
         is_first = self._is_idle() and not self.pipeline
         self.cycle = cycle
         if is_first:
-            self.running = cycle
-            self._start_asgi_task(cycle, self.app)
+            self._run(cycle, self.app)
         else:
             self.flow.pause_reading()
             self.pipeline.appendleft((cycle, self.app))
@@ -249,10 +242,11 @@ class HttpConnection(HttpToolsProtocol):
         if not cycle.response_started:
             cycle.keep_alive = False
 
-    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+    def _run(self, cycle: RequestCycle, app: Any) -> None:
+        self.running = cycle
         if self.is_leaving:  # later, after parsing the bytes that arrived together
             self.loop.call_soon(self._mark_last_response)
-        super()._start_asgi_task(cycle, app)
+        cycle.start(self.loop, app)
 
     def check_timeouts(self, now: float) -> None:
         """Close or reject a slow or idle connection. Called about once a second."""

@@ -9,14 +9,88 @@ then reads half a response; and waking a client between two responses costs more
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from typing import Any, Final
 
-from uvicorn.protocols.http.httptools_impl import STATUS_LINE, RequestResponseCycle
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
 
 _MAX_BUFFERED = 64
 """The number of buffered writes above which they are sent at once."""
 
 _CLOSE = b"connection: close\r\n"
+
+
+class RequestCycle(RequestResponseCycle):
+    """A request and its response, cheaper than uvicorn's: docs/decisions/0120 has the figures.
+
+    Attributes have defaults in the class. The request removes its own task from the server's set,
+    because a callback of the task would be another call of the event loop.
+    """
+
+    access_log = disconnected = response_started = response_complete = False
+    more_body = True
+    chunked_encoding: bool | None = None
+    expected_content_length = 0
+
+    task: asyncio.Task[None] | None = None
+
+    def __init__(
+        self, protocol: HttpToolsProtocol, on_response: Callable[..., None], *, keep_alive: bool
+    ) -> None:
+        """Create the cycle of the request that `protocol` has read."""
+        self.scope, self.transport, self.flow = protocol.scope, protocol.transport, protocol.flow
+        self.logger, self.tasks = protocol.logger, protocol.tasks
+        self.default_headers = protocol.server_state.default_headers
+        self.waiting_for_100_continue = protocol.expect_100_continue
+        self.message_event, self.body = asyncio.Event(), bytearray()
+        self.on_response, self.keep_alive = on_response, keep_alive
+
+    def start(self, loop: asyncio.AbstractEventLoop, app: Any) -> None:
+        """Run the application in a task."""
+        self.task = task = loop.create_task(self.run_asgi(app))
+        self.tasks.add(task)
+
+    async def receive(self) -> Any:
+        """Return the next event: at once if the whole body has arrived, as nearly always."""
+        if (
+            self.more_body or not self.body or self.response_complete or self.disconnected
+            or self.flow.read_paused or self.waiting_for_100_continue
+        ):  # fmt: skip
+            return await super().receive()
+        self.message_event.clear()
+        body, self.body = bytes(self.body), bytearray()
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    async def run_asgi(self, app: Any) -> None:
+        """Run the application and release the task; end a response that is not complete."""
+        try:
+            await app(self.scope, self.receive, self.send)
+            if not self.response_complete and not self.disconnected:
+                self.logger.error("The application returned without a complete response")
+                await self._end()
+        except BaseException:
+            self.logger.exception("Exception in ASGI application")
+            await self._end()
+        finally:
+            self.on_response = _ignore
+            if self.task is not None:
+                self.tasks.discard(self.task)
+                self.task = None
+
+    async def _end(self) -> None:
+        """Send status 500, or close the connection if the response has begun."""
+        if self.response_started:
+            self.transport.close()
+        else:
+            await self.send_500_response()
+
+
+def _ignore() -> None:
+    pass
 
 
 def send_whole(send: Any, status: int, lines: bytes, body: bytes) -> bool:
@@ -33,7 +107,7 @@ def send_whole(send: Any, status: int, lines: bytes, body: bytes) -> bool:
     """
     cycle = getattr(send, "__self__", None)
     if (
-        type(cycle) is not RequestResponseCycle
+        type(cycle) is not RequestCycle
         or cycle.response_started
         or cycle.flow.write_paused
     ):  # fmt: skip
@@ -48,7 +122,7 @@ def send_whole(send: Any, status: int, lines: bytes, body: bytes) -> bool:
         lines += _CLOSE
     transport: Any = cycle.transport
     start = transport.buffers.head_of(status, cycle.default_headers)
-    transport.write(b"%b%b\r\n%b" % (start, lines, body))
+    transport.buffers.add(transport.transport, b"%b%b\r\n%b" % (start, lines, body))
     cycle.response_complete = True
     cycle.message_event.set()
     if not cycle.keep_alive:
@@ -101,32 +175,36 @@ class BufferedTransport:
     The head of a stream is sent before its first part, if that is late.
     """
 
-    __slots__ = ("_transport", "buffers")
+    __slots__ = ("buffers", "transport")
 
     def __init__(self, transport: asyncio.Transport, buffers: WriteBuffers) -> None:
-        self._transport, self.buffers = transport, buffers
+        self.transport, self.buffers = transport, buffers
 
     def write(self, data: bytes) -> None:
         """Buffer `data`; writes keep their order."""
-        self.buffers.add(self._transport, data)
+        self.buffers.add(self.transport, data)
+
+    def is_closing(self) -> bool:
+        """Return whether the transport is closing or closed."""
+        return self.transport.is_closing()
 
     def write_eof(self) -> None:
         """Flush the buffers, and send the end."""
         self.buffers.flush()
-        self._transport.write_eof()
+        self.transport.write_eof()
 
     def close(self) -> None:
         """Flush the buffers, and close the transport."""
         self.buffers.flush()
-        self._transport.close()
+        self.transport.close()
 
     def detach(self) -> asyncio.Transport:
         """Flush the buffers, and return the transport for another protocol."""
         self.buffers.flush()
-        return self._transport
+        return self.transport
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(self._transport, name)
+        return getattr(self.transport, name)
 
 
 # ---- The limits of a request's head, equal on both planes
