@@ -49,8 +49,9 @@ async def stream_changes(
     """Server-sent events of a project: `of` names 'status', 'requests' or both, with a comma.
 
     `status` has the state and the live revision, first as they are. `requests` has at most 50 new
-    requests each 0.25 seconds, and the number of those left out; a request may come twice. `after`
-    is the last known id, unless the header Last-Event-ID has it. `in` is the slug of a draft.
+    requests at a time, about every 0.25 seconds, and the number of those left out; a request may
+    come twice. `after` is the last known id, unless the header Last-Event-ID has it. `in` is the
+    slug of a draft.
     """
     topics = [*dict.fromkeys(topic for topic in of.split(",") if topic)]
     if not topics or not set(topics) <= set(TOPICS):
