@@ -75,6 +75,7 @@ def test_a_draft_with_a_mistake_shows_it(served: Served) -> None:
         assert answer.status_code == 503
         assert "Draft wrong does not answer" in answer.text
         assert "functions/hello.yaml:1:" in answer.text
+        assert "did you mean &#x27;return&#x27;?" in answer.text
         assert client.get("").json()["error"]["code"] == "projectInvalid"
 
 

@@ -265,6 +265,14 @@ class Agent(Kind):
             raise PydanticCustomError("one_of", message, {"key": "limits", "hint": hint})
         return self
 
+    @model_validator(mode="after")
+    def check_memory(self) -> Self:
+        """Refuse a memory without a chat, which is all that it can remember."""
+        if "memory" in self.model_fields_set and self.runs_on.chat is None:
+            message, hint = "'memory' needs a chat", "add 'chat' to 'runsOn', or remove 'memory'"
+            raise PydanticCustomError("one_of", message, {"key": "memory", "hint": hint})
+        return self
+
     @property
     def every_tool(self) -> tuple[AgentTool, ...]:
         """The tools, those in the short form as well."""

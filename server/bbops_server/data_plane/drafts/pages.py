@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import hmac
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from html import escape
 from typing import Any, Final
 
 import msgspec
 
+from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops_server.data_plane.drafts.keys import PREFIX, Headers, as_own, find_mark, make_token
 from bbops_server.data_plane.live.swap import Live
 from bbops_server.data_plane.pages.frontend import wants_page
@@ -23,6 +24,7 @@ from bbops_server.process.messages.drafts import DraftPlace
 
 MARK: Final = "/~as/"
 LASTS_SECONDS: Final = 12 * 3600
+MOST_ERRORS: Final = 20
 _PREFLIGHT: Final = (
     (b"access-control-allow-methods", b"GET, HEAD, POST, PUT, PATCH, DELETE"),
     (b"access-control-allow-headers", b"authorization, content-type, *"),
@@ -65,13 +67,32 @@ async def show_way_in(scope: Any, send: Any, place: DraftPlace) -> None:
     await send_page(scope, send, 401, render_page("This is a draft", parts).encode())
 
 
+class _Refusal(msgspec.Struct):
+    message: str
+    diagnostics: list[JsonDiagnostic] = []
+
+
 async def show_refusal(scope: Any, send: Any, place: DraftPlace, refusal: bytes) -> None:
-    """Show a member why a draft does not answer; `refusal` is what programs are told."""
-    message = str(msgspec.json.decode(refusal)["error"]["message"])
-    way_back = render_links([("Control plane", place.tells)])
+    """Show a member the errors of a draft, with their fixes; `refusal` is the response to programs.
+
+    The page has at most MOST_ERRORS.
+    """
+    refused = msgspec.json.decode(refusal, type=dict[str, _Refusal])["error"]
+    errors = [error for error in refused.diagnostics if error.severity == "error"]
+    parts = [part for error in errors[:MOST_ERRORS] for part in _show_error(error)]
+    if len(errors) > MOST_ERRORS:
+        parts.append(f"<p>{len(errors) - MOST_ERRORS} more errors</p>")
+    parts = parts or [f"<p><code>{escape(refused.message)}</code></p>"]
     title = f"Draft {place.branch} does not answer"
-    page = render_page(title, [f"<p><code>{escape(message)}</code></p>", way_back])
+    page = render_page(title, [*parts, render_links([("Control plane", place.tells)])])
     await send_page(scope, send, 503, page.encode())
+
+
+def _show_error(error: JsonDiagnostic) -> Iterator[str]:
+    """Yield the HTML of an error and its fix."""
+    yield f"<p><code>{escape(error.line_of_text())}</code></p>"
+    if error.hint:
+        yield f'<p class="soft">{escape(error.hint)}</p>'
 
 
 def opening(send: Any) -> Any:
