@@ -90,12 +90,12 @@ class _Broadcast:
         return frame
 
     async def _send(self, frame: bytes) -> None:
-        """Send a frame to the viewers one after another, within a second or two.
+        """Send a frame to one viewer after another, in about a second; in groups beyond 200.
 
         One burst would delay the live API, which may share a core with the control plane.
         """
         viewers = [*self.viewers]
-        size = -(-len(viewers) // _MOST_SLICES)
+        size = max(1, -(-len(viewers) // _MOST_SLICES))
         for start in range(0, len(viewers), size):
             if start:
                 await asyncio.sleep(_SLICE_SECONDS)
