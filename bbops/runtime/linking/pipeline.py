@@ -163,7 +163,7 @@ class Pipeline:
         """
         if self.cors is not None:
             active.lines = self.cors.lines(scope)
-        if params and "\0" in scope["path"]:
+        if params and b"%" in (scope.get("raw_path") or b"%"):
             check_params(params)
         run = self.answering.run()
         run.params, run.trace = params, active
