@@ -16,6 +16,7 @@ from bbops.base.errors import BbopsError, GitError, ServerError
 from bbops.interfaces.cli._server import find_running
 from bbops.source.git.command import run
 from bbops.source.git.place import find_repository
+from bbops.source.tree import FolderTree
 from bbops_server.commands._projects import require_project, state_of
 from bbops_server.commands._settings import state_folder
 
@@ -130,7 +131,6 @@ def _read_folder(folder: Path) -> Iterable[str]:
     if not (folder / "project.yaml").is_file():
         return ()
     from bbops.language.loading.load import load  # noqa: PLC0415 - pydantic; only for a warning
-    from bbops.source.tree import FolderTree  # noqa: PLC0415
 
     try:
         project = load(FolderTree(folder)).project
