@@ -163,6 +163,7 @@ class Pipeline:
         """
         if self.cors is not None:
             active.lines = self.cors.lines(scope)
+        # servers reject a plain NUL in a path, so that only an escape can be one
         if params and b"%" in (scope.get("raw_path") or b"%"):
             check_params(params)
         run = self.answering.run()

@@ -258,8 +258,8 @@ def linking(artifact: bytes, **given: Unpack[Given]) -> Generator[None, None, Re
     release.addons = data["addons"]
     release.tasks = {one["name"]: one for one in _parts(data, "tasks")}
     release.triggers = {one["name"]: one["events"] for one in _parts(data, "triggers")}
-    if _parts(data, "sent"):
-        release.sent = link_sent_webhooks(data["work"]["sent"], given["env"])
+    if sent := _parts(data, "sent"):
+        release.sent = link_sent_webhooks(sent, given["env"])
     release.key_channels = frozenset(
         route["channel"] for route in data["routes"] if route["authentication"] == "API Key"
     )
