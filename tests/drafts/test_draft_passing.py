@@ -22,7 +22,7 @@ from bbops_server.process.messages.drafts import DraftPlace
 pytestmark = pytest.mark.quick
 
 KEY = b"k" * 32
-PLACE = DraftPlace("topic", (), "/~drafts/topic", KEY.hex(), "http://control.example")
+PLACE = DraftPlace("topic", (), "/~drafts/topic", KEY.hex(), "http://control.example", "")
 Peer = Callable[[Wire], Awaitable[None]]
 
 

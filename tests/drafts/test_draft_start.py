@@ -76,6 +76,8 @@ def test_a_draft_with_a_mistake_shows_it(served: Served) -> None:
         assert "Draft wrong does not answer" in answer.text
         assert "functions/hello.yaml:1:" in answer.text
         assert "did you mean &#x27;return&#x27;?" in answer.text
+        page = f"{served.serving['control_url']}/projects/small/drafts#wrong"
+        assert f'<a href="{page}">' in answer.text
         assert client.get("").json()["error"]["code"] == "projectInvalid"
 
 

@@ -69,11 +69,11 @@ def test_call_waits_until_a_member_decides(helpdesk: Helpdesk, approve: bool) ->
 def test_unknown_run_and_unknown_call_are_refused_with_a_hint(helpdesk: Helpdesk) -> None:
     served = helpdesk([])
     reply = served.control.get(f"{API}/runs/story?run=nothing")
-    assert reply.status_code == 409, reply.text
+    assert reply.status_code == 404, reply.text
     assert "there is no run 'nothing'" in reply.text
     assert "bbops agents traces" in reply.text
     reply = served.control.post(f"{API}/calls/decide", json={"call": "nothing", "approve": True})
-    assert reply.status_code == 409, reply.text
+    assert reply.status_code == 404, reply.text
     assert "there is no call 'nothing'" in reply.text
 
 

@@ -124,7 +124,7 @@ async def find_run(project: VisitedProject, run: str) -> AgentRunStory:
     story = (await project.ask(ShowAgentRun, run)).story
     if story is None:
         hint = "'bbops agents traces' shows those of the last 30 days"
-        raise refuse(ServerError(f"there is no run '{run}'", hint=hint))
+        raise refuse(ServerError(f"there is no run '{run}'", hint=hint), 404)
     return story
 
 
@@ -143,7 +143,7 @@ async def decide(project: VisitedProject, decision: CallDecision) -> DecidedCall
     answer = await project.ask(DecideAgentCall, decision.call, decision.approve, by)
     if answer.decided is None:
         hint = "'bbops agents approve' lists the calls that wait"
-        raise refuse(ServerError(f"there is no call '{decision.call}'", hint=hint))
+        raise refuse(ServerError(f"there is no call '{decision.call}'", hint=hint), 404)
     if answer.decided.is_changed:
         call = answer.decided.call
         action = "approve call" if decision.approve else "reject call"

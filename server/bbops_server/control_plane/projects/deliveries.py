@@ -152,7 +152,7 @@ async def enable(project: VisitedProject, receiver: OneReceiver) -> ChangedJobs:
 
 def _missing(delivery: str) -> Exception:
     hint = "'bbops deliveries list' shows those of the last 30 days"
-    return refuse(ServerError(f"there is no delivery '{delivery}'", hint=hint))
+    return refuse(ServerError(f"there is no delivery '{delivery}'", hint=hint), 404)
 
 
 ROUTES = (

@@ -230,7 +230,7 @@ async def find_story(project: VisitedProject, job: str) -> JobStory:
     story = (await project.ask(ShowJob, job)).story
     if story is None:
         hint = "'bbops jobs list' shows those there are, '--state ended' those that have ended"
-        raise refuse(ServerError(f"there is no job '{job}'", hint=hint))
+        raise refuse(ServerError(f"there is no job '{job}'", hint=hint), 404)
     return story
 
 
@@ -267,7 +267,7 @@ def _task_name(given: str) -> str:
 
 def _missing_task(given: str) -> HTTPException:
     hint = "'bbops tasks list' shows those that are live and enabled"
-    return refuse(ServerError(f"the project has no task '{given}'", hint=hint))
+    return refuse(ServerError(f"the project has no task '{given}'", hint=hint), 404)
 
 
 ROUTES = (

@@ -351,7 +351,7 @@ def _marking(asked: DraftRequest, scope: Any, send: Any, *, is_named: bool = Tru
 
 def _how_to_enter(draft: Draft) -> str:
     return (
-        f"this is a draft: members of the project open it at {draft.place.tells};"
+        f"this is a draft: members of the project open it at {draft.place.control_url};"
         f" programs send the header 'x-draft-token', which 'bbops drafts token' makes"
     )
 

@@ -61,7 +61,7 @@ async def show_way_in(scope: Any, send: Any, place: DraftPlace) -> None:
     """Show who has no token how to come in."""
     parts = [
         "<p>Members of the project open it in the control plane, under Drafts.</p>",
-        render_links([("Control plane", place.tells)]),
+        render_links([("Control plane", place.control_url)]),
         "<p>Programs send a token, which <code>bbops drafts token</code> makes.</p>",
     ]
     await send_page(scope, send, 401, render_page("This is a draft", parts).encode())
@@ -84,8 +84,8 @@ async def show_refusal(scope: Any, send: Any, place: DraftPlace, refusal: bytes)
         parts.append(f"<p>{len(errors) - MOST_ERRORS} more errors</p>")
     parts = parts or [f"<p><code>{escape(refused.message)}</code></p>"]
     title = f"Draft {place.branch} does not answer"
-    page = render_page(title, [*parts, render_links([("Control plane", place.tells)])])
-    await send_page(scope, send, 503, page.encode())
+    links = render_links([("The draft in the control plane", place.page_url)])
+    await send_page(scope, send, 503, render_page(title, [*parts, links]).encode())
 
 
 def _show_error(error: JsonDiagnostic) -> Iterator[str]:

@@ -22,7 +22,8 @@ class DraftPlace(NamedTuple):
         own_host: the draft's own host; empty if drafts share the project's.
         url: its base URL, without a final slash.
         key: the signing key of its tokens, in hex.
-        tells: the URL of its page in the control plane.
+        control_url: the URL of the control plane, for strangers.
+        page_url: the URL of its page in the control plane, for members.
         is_secure: whether browsers reach it over HTTPS.
         tell_seconds: the interval at which its use is reported to the parent, which keeps it awake.
     """
@@ -31,7 +32,8 @@ class DraftPlace(NamedTuple):
     hosts: tuple[str, ...]
     prefix: str
     key: str
-    tells: str
+    control_url: str
+    page_url: str
     is_secure: bool = False
     tell_seconds: float = 20.0
     own_host: str = ""

@@ -99,14 +99,15 @@ def make_settings(context: PublishContext, slug: str, branch: str) -> ProjectSet
     )  # fmt: skip
 
 
-def make_place(context: PublishContext, slug: str, branch: str) -> DraftPlace:
+def make_place(context: PublishContext, slug: str, branch: str, page_url: str) -> DraftPlace:
     """Return the address of a draft for data processes. Raises: ServerError: no key file."""
     settings = context.plane.settings
     url = settings.url_of(make_settings(context, slug, branch))
     return DraftPlace(
         branch, context.project.hosts, _prefix(context, slug),
-        make_key(context, slug, branch).hex(), settings.control_url, url.startswith("https:"),
-        min(USE_REPORT_SECONDS, settings.drafts.idle_seconds / 4), _own_host(context, slug), url,
+        make_key(context, slug, branch).hex(), settings.control_url, page_url,
+        url.startswith("https:"), min(USE_REPORT_SECONDS, settings.drafts.idle_seconds / 4),
+        _own_host(context, slug), url,
     )  # fmt: skip
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from time import monotonic
 from typing import Any, Final
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from bbops.base.errors import BbopsError, ServerError
 from bbops.database.schema.place import write_place
@@ -56,9 +56,11 @@ _log = logging.getLogger(__name__)
 class ProjectDrafts:
     """Follows the branches of a project, and wakes, suspends and removes their drafts."""
 
-    def __init__(self, context: PublishContext, notify: Notify = lambda _, __: None) -> None:
-        """`notify` sends webhooks about drafts."""
-        self.context, self._notify_receivers = context, notify
+    def __init__(
+        self, context: PublishContext, find_name: Callable[[], str], notify: Notify
+    ) -> None:
+        """`find_name` returns the project's name, `notify` sends webhooks about drafts."""
+        self.context, self._find_name, self._notify_receivers = context, find_name, notify
         self.poll_requested, self.changed = asyncio.Event(), Signal()
         self._drafts: dict[str, FollowedDraft] = {}
         self._branches: Mapping[str, str] = {}
@@ -320,8 +322,8 @@ class ProjectDrafts:
         """Return the settings on which drafts depend, besides their branches."""
         settings = self.context.plane.settings
         return (
-            self.context.project, settings.drafts, settings.control_url, settings.data_url,
-            self.context.plane.has_one_project,
+            self.context.project, self._find_name(), settings.drafts, settings.control_url,
+            settings.data_url, self.context.plane.has_one_project,
         )  # fmt: skip
 
     async def _update(self) -> bool:
@@ -364,8 +366,10 @@ class ProjectDrafts:
                 draft.reconciler.move(settings)
 
     async def _arrange(self) -> None:
+        name, control = self._find_name(), self.context.plane.settings.control_url
+        page_url = f"{control}/projects/{quote(name)}/drafts"
         places = {
-            draft.settings.name: make_place(self.context, slug, draft.branch)
+            draft.settings.name: make_place(self.context, slug, draft.branch, f"{page_url}#{slug}")
             for slug, draft in self._drafts.items()
         }
         arrangement = places, self.context.plane.settings.drafts.hosts

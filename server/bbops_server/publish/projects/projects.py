@@ -310,8 +310,9 @@ class ServerProjects:
         reconciler.on_publication = lambda publication: self.notify(reconciler, publication)
         task = asyncio.create_task(self._run(reconciler, self._ending.get(name)))
         drafts = ProjectDrafts(
-            context, lambda event, payload: self.notify_receivers(reconciler, event, payload)
-        )
+            context, lambda: reconciler.board.name,
+            lambda event, payload: self.notify_receivers(reconciler, event, payload),
+        )  # fmt: skip
         work = _run_once_owned(context, drafts.run) if context.mode == "serve" else asyncio.sleep(0)
         context.plane.wake, context.plane.awake.on_failure = self.wake, self.fail
         pulls = pulling = None
