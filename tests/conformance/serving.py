@@ -15,7 +15,7 @@ from bbops_server.control_plane.web.guard import find_reason
 from bbops_server.mcp.exchange import exchange
 from bbops_server.mcp.gate import (
     MOST_BYTES,
-    Gone,
+    Disconnected,
     Rejected,
     check_head,
     read_headers,
@@ -53,7 +53,7 @@ def transport(server: Any) -> Any:
             await exchange(server, message, headers, scope, receive, send)
         except Rejected as rejected:
             await rejected.send(send)
-        except Gone:
+        except Disconnected:
             return
 
     return app

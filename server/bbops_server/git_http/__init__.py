@@ -1,1 +1,1 @@
-"""Clone, fetch and push over HTTP: a push that is refused says why, one that is taken is live."""
+"""Clone, fetch and push over HTTP. A push is live when it returns, or it prints the errors."""

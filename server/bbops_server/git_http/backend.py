@@ -18,7 +18,7 @@ from bbops.source.git.environment import Limits, bounded
 
 
 class Refusal(Exception):
-    """Why a request is answered otherwise; git shows the text, but not to a body it has sent."""
+    """A request is refused. Git prints the text, except after it has sent a body."""
 
     def __init__(self, status: int, message: str, **headers: str) -> None:
         super().__init__(message)
@@ -27,14 +27,14 @@ class Refusal(Exception):
 
 
 MAX_BODY_BYTES: Final = 64 << 20
-"""Of a push. Git itself refuses what is larger, with words that its client shows."""
+"""The largest push. Git refuses a larger one itself, with a message that its client prints."""
 
 MAX_WANTED_BYTES: Final = 10 << 20
-"""Of what a fetch says that it has and wants: git's own bound (http.maxRequestBuffer), which it
-holds against packed bytes alone. 9 MB of gzip made it allocate 3.6 GiB."""
+"""The largest request of a fetch, unpacked. Git compares its own limit (http.maxRequestBuffer) with
+compressed bytes only: 9 MB of gzip made it allocate 3.6 GiB."""
 
 MOST_READ_BYTES: Final = 4 * MAX_BODY_BYTES
-"""What is read of a body to its end: a client that still sends does not hear an answer."""
+"""The part of a body that is read: a client does not see a response while it sends."""
 
 IDLE_SECONDS: Final = 60.0
 
@@ -100,12 +100,12 @@ class Exchange:
             stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE, start_new_session=True,
         )  # fmt: skip
-        tasks = [asyncio.create_task(one) for one in (self._answer(), self._feed(), self._log())]
+        tasks = [asyncio.create_task(work) for work in (self._answer(), self._feed(), self._log())]
         try:
             async with asyncio.timeout(WHOLE_SECONDS):
                 done, _ = await asyncio.wait(tasks[:2], return_when=asyncio.FIRST_COMPLETED)
-            for one in done:
-                one.result()
+            for task in done:
+                task.result()
             async with asyncio.timeout(_END_SECONDS):
                 await self._process.wait()
         except Gone:
@@ -183,7 +183,7 @@ class Exchange:
             pass
 
     async def _end(self, tasks: list[asyncio.Task[None]]) -> None:
-        """End what still runs: asked first, so that no lock of a ref stays behind."""
+        """End the processes, first by a signal that they handle, so that no lock is left."""
         if self._process.returncode is None:
             with suppress(TimeoutError):
                 async with asyncio.timeout(_END_SECONDS):
@@ -191,8 +191,8 @@ class Exchange:
                     while _signal(self._process.pid, 0):  # noqa: ASYNC110 - nobody tells
                         await asyncio.sleep(0.01)
             _signal(self._process.pid, signal.SIGKILL)
-        for one in tasks:
-            one.cancel()
+        for task in tasks:
+            task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self._process.wait()
 

@@ -12,7 +12,7 @@ from bbops.base.json_diagnostics import JsonDiagnostic
 from bbops.base.render import printable, render
 from bbops_server.accounts.features import read_features_off
 from bbops_server.git_http.hooks import Say
-from bbops_server.git_http.reach import Asking
+from bbops_server.git_http.reach import AccessCheck
 from bbops_server.git_http.refs import (
     COMPLAINT_OF_CHANGES,
     Complaint,
@@ -47,11 +47,11 @@ class Check:
         self._build, self._repository, self._say = build, repository, say
         self._quarantine = quarantine
 
-    async def run(self, updates: Sequence[Update], rights: Rights, reach: Asking) -> bool:
-        """Return whether the push is taken, and say why not."""
-        complaints = [found for one in updates if (found := find_complaint(one, rights))]
-        for one in complaints:
-            await self._say(printable(str(one)))
+    async def run(self, updates: Sequence[Update], rights: Rights, reach: AccessCheck) -> bool:
+        """Return whether the push is accepted, and print the reasons if not."""
+        complaints = [*filter(None, (find_complaint(update, rights) for update in updates))]
+        for found in complaints:
+            await self._say(printable(str(found)))
         if complaints:
             return False
         if complaint := await self._find_too_large():
@@ -76,18 +76,18 @@ class Check:
         asked = MeasurePush(repository, self._quarantine)
         return complain_of_size(await self._build.ask(asked, timeout_seconds=CHECK_SECONDS))
 
-    async def _find_foreign(self, updates: Sequence[Update], reach: Asking) -> list[str]:
-        """Return why commits are not theirs to push: those that come, and those that go."""
+    async def _find_foreign(self, updates: Sequence[Update], reach: AccessCheck) -> list[str]:
+        """Return the reasons why the user may not push or remove commits."""
         found = []
-        for one in updates:
-            commits = filter(None, (one.old, one.new))
+        for update in updates:
+            commits = filter(None, (update.old, update.new))
             if why := await reach.find_foreign(*commits, quarantine=self._quarantine):
-                found.append(f"{one.ref}: {why}")
+                found.append(f"{update.ref}: {why}")
         return found
 
-    # ---- what would be served
+    # ---- live branches
     async def _check_live(self, update: Update) -> bool:
-        """Refuse what could not be served."""
+        """Return whether each project could serve the commit, and print its errors if not."""
         for follower in self._repository.of_branch(update.branch):
             if await self._is_dirty(follower, update.branch):
                 await self._say(str(COMPLAINT_OF_CHANGES))
@@ -120,9 +120,9 @@ class Check:
             await self._say(printable(gap.hint))
         return gap is None
 
-    # ---- what is a draft
+    # ---- drafts
     async def _check_drafts(self, updates: Sequence[Update]) -> None:
-        """Say what is wrong in drafts, which are taken anyway."""
+        """Print the errors of drafts, which are accepted anyway."""
         left = list(await self._different(updates[:MOST_DRAFTS]))
         try:
             async with asyncio.timeout(DRAFT_SECONDS):
@@ -130,14 +130,14 @@ class Check:
                     await self._tell_draft(left[0])
                     left.pop(0)
         except TimeoutError:
-            names = ", ".join(one.shown for one in left)
+            names = ", ".join(update.shown for update in left)
             await self._say(f"not checked within {DRAFT_SECONDS:g} s: {names}")
             return
         if len(updates) > MOST_DRAFTS:
             await self._say(f"{len(updates) - MOST_DRAFTS} more drafts were not checked")
 
     async def _tell_draft(self, update: Update) -> None:
-        """Say what is wrong, as the process sees it that builds drafts: no other waits for it."""
+        """Print the errors of a draft, from the process that builds drafts."""
         for follower in self._repository.followers:
             build = follower.reconciler.context.plane.awake.build
             new = Update("", update.new, update.ref)

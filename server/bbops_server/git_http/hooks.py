@@ -60,7 +60,7 @@ class Hooks:
     """Answers the hooks of the pushes under way."""
 
     def __init__(self, folder: Path) -> None:
-        """`folder` is this server's own; it is made when it is needed."""
+        """`folder` belongs to this server, and is created on demand."""
         self._folder = folder
         self._answers: dict[str, Answer] = {}
         self._tasks: dict[str, set[asyncio.Task[None]]] = {}
@@ -70,16 +70,16 @@ class Hooks:
 
     @property
     def setting(self) -> tuple[str, str]:
-        """How git is told of them."""
+        """The git setting that enables them."""
         return "core.hooksPath", str(self._folder / "hooks")
 
     async def open(self) -> None:
-        """Write the files and listen, if that was not done, or somebody has removed them.
+        """Write the files and listen, unless both are in place.
 
-        Git takes a hook that is missing for one that says yes: so they are looked at every time.
+        Git accepts every push if a hook is missing, so the files are checked for each push.
 
         Raises:
-            Refusal: the state folder is in no state for it.
+            Refusal: the state folder cannot be written.
         """
         async with self._opening:
             try:
@@ -172,9 +172,9 @@ async def _read(reader: asyncio.StreamReader) -> tuple[str, HookInput]:
 
 
 def _write(folder: Path) -> None:
-    """Write what is not there as it must be."""
-    for one in (folder.parent, folder):
-        one.mkdir(mode=0o700, exist_ok=True)
+    """Write the files that are missing or differ."""
+    for path in (folder.parent, folder):
+        path.mkdir(mode=0o700, exist_ok=True)
     for name, text in _FILES.items():
         file = folder / name
         if not file.is_file() or file.read_text() != text or not os.access(file, os.X_OK):

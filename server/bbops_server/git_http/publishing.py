@@ -1,4 +1,4 @@
-"""Wait until what was pushed is live, and say how far it is."""
+"""Wait until a push is live, and print its progress."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from bbops_server.publish.stages.loop import Reconciler
 
 WAIT_SECONDS: Final = 120.0
 _STAGE_SECONDS: Final = 1.0
-"""A stage is told of when it takes longer."""
+"""The time after which a stage is printed."""
 
 
 class Waiting:
@@ -29,7 +29,7 @@ class Waiting:
         self._stage = self._told = ""
 
     async def run(self, wait_seconds: float = WAIT_SECONDS) -> bool:
-        """Return whether it is live, once it is, will not be by itself, or takes too long."""
+        """Wait until the commit is live, has failed or takes too long; return if it is live."""
         self._project.poll_now()
         try:
             async with asyncio.timeout(wait_seconds):

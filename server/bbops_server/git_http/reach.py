@@ -1,7 +1,7 @@
-"""Which projects of a repository a commit changes, and whether somebody may change them all.
+"""Projects of a repository that a commit changes, and whether a user may change them all.
 
-Who has rights in one project of several works in its folder. A file in no project's folder is
-everybody's, and so is one that two projects share, as those of two branches do.
+A user with rights in one of several projects works in its folder. A file outside of the folders
+belongs to all projects, and so does a file that two projects share, as on two branches.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ REACH_SECONDS: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """Somebody who wants to do something, and the repository it is about."""
+class AccessCheck:
+    """The check whether a user has a permission in each project that commits change."""
 
     build: SupervisedChild
     repository: Repository
@@ -29,29 +29,31 @@ class Asking:
     permission: Permission
 
     async def find_foreign(self, *commits: str, quarantine: str = "") -> str:
-        """Return why somebody may not do it with commits; empty where they may.
+        """Return the reason why the user may not change files as commits do; empty if they may.
 
-        Costs nothing for who has the same right in every project of the repository.
+        Reads no commits for a user with the permission in every project of the repository.
 
         Args:
             commits: whole ids.
-            quarantine: where they are, until a push is accepted.
+            quarantine: their folder until a push is accepted.
 
         Raises:
             BbopsError: the repository cannot be read.
         """
         followers = self.repository.followers
-        lacking = [not may(self.caller, self.permission, one.name) for one in followers]
+        lacking = [not may(self.caller, self.permission, found.name) for found in followers]
         if not any(lacking):
             return ""
         touched = await self._find_touched(commits, quarantine)
         both = zip(followers, lacking, touched, strict=True)
-        names = [one.name for one, is_lacking, is_touched in both if is_lacking and is_touched]
+        names = [
+            follower.name for follower, is_lacking, is_touched in both if is_lacking and is_touched
+        ]
         return _complain(self.permission, names) if names else ""
 
     async def _find_touched(self, commits: Sequence[str], quarantine: str) -> Sequence[bool]:
         followers = self.repository.followers
-        parts = [Part(one.source.branch, one.source.path) for one in followers]
+        parts = [Part(found.source.branch, found.source.path) for found in followers]
         asked = FindChangedParts(
             str(followers[0].source.repository), quarantine, list(commits),
             self.repository.main_branch, parts,
@@ -60,7 +62,7 @@ class Asking:
 
 
 def _complain(permission: Permission, names: Sequence[str]) -> str:
-    shown = ", ".join(f"'{one}'" for one in names)
+    shown = ", ".join(f"'{name}'" for name in names)
     return (
         f"this changes files of {shown} in the same repository, or of no project alone:"
         f" you may not {permission} there; ask a maintainer there, or do not change those files"

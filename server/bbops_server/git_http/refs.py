@@ -1,4 +1,4 @@
-"""What a push may do to each ref, before anything of it is read. Pure."""
+"""Rules for each ref of a push, applied before its objects are read. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bbops_server.process.messages.repositories import PushSize
 MOST_OBJECTS: Final = 100_000
 LARGEST_OBJECT_BYTES: Final = 64 << 20
 MOST_OBJECT_BYTES: Final = 512 << 20
-"""Of all objects of a push, unpacked: a few kilobytes of a pack may hold gigabytes of zeros."""
+"""The size of all objects of a push, unpacked: kilobytes of a pack can be gigabytes of zeros."""
 
 _HEADS: Final = "refs/heads/"
 _FOR: Final = "refs/for/"
@@ -29,7 +29,7 @@ _LONGEST_TOPIC: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """One ref that a push changes; `old` is empty for a new one, `new` for one that goes."""
+    """A ref that a push changes; `old` is empty for a new ref, `new` for a deleted one."""
 
     old: str
     new: str
@@ -42,36 +42,36 @@ class Update:
 
     @property
     def number(self) -> int | None:
-        """The proposal whose code it is; None for another ref."""
+        """The number of its proposal; None for another ref."""
         found = _PULL.fullmatch(self.ref)
         return int(found[1]) if found else None
 
     @property
     def shown(self) -> str:
-        """What it is called where its code is told of; empty where that is not looked at."""
+        """The name in messages about its errors; empty for refs that are not checked."""
         if self.branch:
             return f"draft '{self.branch}'"
         return "this proposal" if self.ref.startswith(_FOR) else ""
 
     def __str__(self) -> str:
-        """Return it for the audit log."""
+        """Return the text for the audit log."""
         return f"{self.ref} {self.old[:_SHOWN] or 'new'}..{self.new[:_SHOWN] or 'deleted'}"
 
 
 @dataclass(frozen=True, slots=True)
 class Complaint:
-    """Why a push is refused, and the cure."""
+    """The reason why a push is refused, and the fix."""
 
     message: str
     hint: str = ""
 
     def __str__(self) -> str:
-        """Return it as it is printed."""
+        """Return the text to print."""
         return f"{self.message}\n    hint: {self.hint}" if self.hint else self.message
 
 
 def read_updates(lines: Sequence[str]) -> tuple[Update, ...]:
-    """Read the lines that a hook gets: `old new ref`, a missing id is all zeros."""
+    """Read the input of a hook: lines `old new ref`, where a missing id is all zeros."""
     words = (line.split(" ", 2) for line in lines)
     return tuple(Update(old.strip("0") and old, new.strip("0") and new, ref)
                  for old, new, ref in words)  # fmt: skip
@@ -79,14 +79,14 @@ def read_updates(lines: Sequence[str]) -> tuple[Update, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Rights:
-    """What whoever pushes may do to the branches that are served.
+    """The rights of a user in the branches that are served.
 
     Attributes:
         live: the branches that projects follow.
-        reviewed: those of them that change by proposals alone.
-        may_publish: whether they may push to the others.
-        may_tag: whether they may push a tag, which belongs to no folder.
-        proposed: the branch of the project that is asked for, which alone is proposed to.
+        reviewed: the live branches that change by proposals only.
+        may_publish: whether the user may push to the other live branches.
+        may_tag: whether the user may push a tag, which belongs to no folder.
+        proposed: the only branch that proposals can target: the one of the project in the address.
     """
 
     live: Collection[str]
@@ -97,7 +97,7 @@ class Rights:
 
 
 def find_complaint(update: Update, rights: Rights) -> Complaint | None:
-    """Return why a ref may not be changed in this way, None when it may."""
+    """Return the reason why a change of a ref is refused; None for an allowed one."""
     ref, branch = update.ref, update.branch
     if branch in rights.live:
         return _find_live(update, branch, rights)
@@ -128,7 +128,7 @@ def read_target(ref: str, live: Collection[str]) -> tuple[str, str] | None:
 
 
 def _find_tag(tag: str, rights: Rights) -> Complaint | None:
-    """Return why a tag may not be pushed: git prefers a tag to a branch of the same name."""
+    """Return the reason why a tag is refused: git prefers a tag to a branch of the same name."""
     if not rights.may_tag:
         return Complaint(
             "you may not push a tag: this repository holds other projects, too",
@@ -181,7 +181,7 @@ COMPLAINT_OF_CHANGES: Final = Complaint(
 
 
 def complain_of_size(sizes: PushSize) -> Complaint | None:
-    """Return why the objects of a push, unpacked, are not taken; None where they are."""
+    """Return the limit that the objects of a push exceed, unpacked; None if none."""
     if sizes.count > MOST_OBJECTS:
         found = f"{sizes.count:,} objects, at most {MOST_OBJECTS:,} are taken"
         return Complaint(f"this push has {found}", "push it in parts")
@@ -195,7 +195,7 @@ def complain_of_size(sizes: PushSize) -> Complaint | None:
 
 
 def complain_of_rewriting(update: Update) -> Complaint:
-    """Return why a live branch only grows."""
+    """Return the refusal of a push that rewrites a live branch."""
     return Complaint(
         f"branch '{update.branch}' only grows: {update.new[:_SHOWN]} does not follow"
         f" {update.old[:_SHOWN]}",

@@ -1,4 +1,4 @@
-"""Which repository an address names, who follows it, and what somebody may do with it."""
+"""The repository of an address, the projects that follow it, and the rights of a user in it."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ class Follower:
 
     @property
     def name(self) -> str:
-        """The project's."""
+        """The project's name."""
         return self.reconciler.board.name
 
 
 @dataclass(frozen=True, slots=True)
 class Repository:
-    """A repository on this machine, asked for as project `name`, with all that follow it.
+    """A repository on this machine, addressed by project `name`, with all projects that follow it.
 
-    Who may not read one of them may not read it. Who changes it changes those whose files differ.
+    Reading it needs the right to read each of the projects. A push needs rights in the projects
+    whose files it changes.
     """
 
     name: str
@@ -46,58 +47,67 @@ class Repository:
 
     @property
     def folder(self) -> Path:
-        """What git knows it by."""
+        """The git directory."""
         return self.place.common_dir
 
     def allows(self, caller: Caller, permission: Permission) -> bool:
-        """Return whether somebody may do something with every project that follows it."""
-        return all(may(caller, permission, one.name) for one in self.followers)
+        """Return whether a caller has a permission in every project that follows it."""
+        return all(may(caller, permission, follower.name) for follower in self.followers)
 
     @property
     def main(self) -> Reconciler:
-        """The loop of the project it was asked for as."""
-        return next(one.reconciler for one in self.followers if one.name == self.name)
+        """The publishing loop of the addressed project."""
+        return self._addressed.reconciler
 
     @property
     def main_branch(self) -> str:
-        """The branch of the project it was asked for as."""
-        return next(one.source.branch for one in self.followers if one.name == self.name)
+        """The branch of the addressed project."""
+        return self._addressed.source.branch
 
     @property
     def folder_of_main(self) -> str:
-        """The folder in it of the project it was asked for as; empty where it is at the root."""
-        return next(one.source.path for one in self.followers if one.name == self.name)
+        """The folder of the addressed project in the repository; empty for the root."""
+        return self._addressed.source.path
+
+    @property
+    def _addressed(self) -> Follower:
+        return next(follower for follower in self.followers if follower.name == self.name)
 
     def of_branch(self, branch: str) -> tuple[Follower, ...]:
-        """Return those that follow a branch."""
-        return tuple(one for one in self.followers if one.source.branch == branch)
+        """Return the projects that follow a branch."""
+        return tuple(found for found in self.followers if found.source.branch == branch)
 
     def visible(self, caller: Caller) -> tuple[str, ...]:
-        """Return the pathspecs of the files that somebody may see; none where that is all.
+        """Return the pathspecs of the files that a caller may read; none if they may read all.
 
-        Who may not read every project in it sees the folder of the one that was asked for.
+        A caller who may not read every project sees the folder of the addressed one.
         """
-        hidden = {one.source.path for one in self.followers
-                  if not may(caller, Permission.READ_PROJECT, one.name)}  # fmt: skip
+        hidden = {
+            follower.source.path for follower in self.followers
+            if not may(caller, Permission.READ_PROJECT, follower.name)
+        }  # fmt: skip
         if not hidden:
             return ()
         own = self.folder_of_main
         root = f"{own}/" if own else ""
         inside = sorted(path for path in hidden - {own, ""} if path.startswith(root))
-        return (f":(literal){own}" if own else ".", *(f":(exclude,literal){one}" for one in inside))
+        return (
+            f":(literal){own}" if own else ".",
+            *(f":(exclude,literal){path}" for path in inside),
+        )
 
     @property
     def reviewed(self) -> frozenset[str]:
-        """The live branches that change by proposals alone."""
+        """The live branches that change by proposals only."""
         return frozenset(
-            one.source.branch for one in self.followers
-            if one.reconciler.review.get("main") == "proposals"
+            follower.source.branch for follower in self.followers
+            if follower.reconciler.review.get("main") == "proposals"
         )  # fmt: skip
 
     def rights(self, caller: Caller) -> Rights:
-        """Return what a push of somebody may do."""
+        """Return the rights of a caller who pushes."""
         return Rights(
-            live={one.source.branch for one in self.followers},
+            live={follower.source.branch for follower in self.followers},
             reviewed=self.reviewed,
             may_publish=self.allows(caller, Permission.PUSH_MAIN),
             may_tag=self.allows(caller, Permission.PUSH_DRAFT),
@@ -106,18 +116,18 @@ class Repository:
 
 
 def knows(projects: ServerProjects, name: str) -> bool:
-    """Return whether there is a project of this name."""
-    return any(one.board.name == name for one in projects.reconcilers())
+    """Return whether there is a project with this name."""
+    return any(project.board.name == name for project in projects.reconcilers())
 
 
 def find_repository(projects: ServerProjects, name: str) -> Repository:
-    """Return the repository of a project that there is.
+    """Return the repository of a project that exists.
 
     Raises:
         Refusal: it is not on this machine, or not there now.
     """
     every = tuple(projects.reconcilers())
-    source = next(one.source for one in every if one.board.name == name)
+    source = next(project.source for project in every if project.board.name == name)
     if isinstance(source, RemoteSource):
         raise Refusal(403, f"project '{name}' is kept elsewhere: clone and push {source.shown}")
     if not isinstance(source, BranchSource):
@@ -127,14 +137,15 @@ def find_repository(projects: ServerProjects, name: str) -> Repository:
     except GitError as error:
         raise Refusal(503, error.message) from None
     followers = tuple(_find_followers(every, place))
-    drafts = tuple(filter(None, (projects.drafts(one.name) for one in followers)))
+    drafts = tuple(filter(None, (projects.drafts(follower.name) for follower in followers)))
     return Repository(name, place, followers, drafts)
 
 
 def _find_followers(every: Iterable[Reconciler], place: Place) -> Iterable[Follower]:
-    for one in every:
-        if isinstance(one.source, BranchSource) and _is_at(one.source, place):
-            yield Follower(one, one.source)
+    for reconciler in every:
+        source = reconciler.source
+        if isinstance(source, BranchSource) and _is_at(source, place):
+            yield Follower(reconciler, source)
 
 
 def _is_at(source: BranchSource, place: Place) -> bool:
@@ -144,17 +155,18 @@ def _is_at(source: BranchSource, place: Place) -> bool:
         return False
 
 
-# ---- What of a proposal somebody sees: nothing of projects in its repository that they may not
-# read
-# What is in the way is then not told either, but that something is: it names what is in them.
+# ---- The parts of a proposal that a user may see: nothing of projects that they may not read
+# Obstacles name files of such projects, so the user only sees that there are some.
 
 
 def show_to(merge_status: MergeStatus, repository: Repository, caller: Caller) -> MergeStatus:
-    """Return what somebody may see of how a proposal stands."""
+    """Return the merge status of a proposal as a caller may see it."""
     if repository.allows(caller, Permission.READ_PROJECT):
         return merge_status
-    seen = tuple(one for one in merge_status.others
-                 if may(caller, Permission.READ_PROJECT, one.project))  # fmt: skip
+    seen = tuple(
+        other for other in merge_status.others
+        if may(caller, Permission.READ_PROJECT, other.project)
+    )  # fmt: skip
     hidden = len(merge_status.others) - len(seen)
     if hidden:
         projects = "another project" if hidden == 1 else f"{hidden} other projects"
@@ -168,10 +180,10 @@ def show_to(merge_status: MergeStatus, repository: Repository, caller: Caller) -
 
 
 def _hide_files(merge_status: MergeStatus, folder: str) -> MergeStatus:
-    """Return one that nobody could plan, without the files outside of a folder that are why."""
+    """Return a status with conflicts, without the conflicting files outside of a folder."""
     candidate = merge_status.candidate
     conflicts: Sequence[str] = candidate.conflicts if candidate else ()
-    inside = tuple(one for one in conflicts if one.startswith(f"{folder}/"))
+    inside = tuple(path for path in conflicts if path.startswith(f"{folder}/"))
     if candidate is None or (inside and len(inside) == len(conflicts)):
         return merge_status
     why = "files of this repository that you cannot read conflict with it"

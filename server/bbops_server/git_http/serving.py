@@ -54,7 +54,7 @@ SETTINGS: Final = (
 
 
 class GitHttp:
-    """Answers git clients; who they are, and whether they may, was found out before."""
+    """Answers git clients, whose accounts and permissions have been checked."""
 
     def __init__(
         self, build: SupervisedChild, projects: ServerProjects, folder: Path, records: Proposals
@@ -68,13 +68,13 @@ class GitHttp:
     async def answer(
         self, asked: GitRequest, repository: Repository, caller: Caller, line: Line, is_same: IsSame
     ) -> Push | None:
-        """Answer a request; return what was pushed, if that was it.
+        """Answer a request; return the push, if it is one.
 
         Args:
-            is_same: whether whoever asks may still do what they could, once all has arrived.
+            is_same: whether the caller has the same rights once the whole body has arrived.
 
         Raises:
-            Refusal: nothing was answered yet.
+            Refusal: the request is refused before a response.
         """
         if int(asked.variables.get("CONTENT_LENGTH", 0)) > MAX_BODY_BYTES:
             raise TOO_LARGE
@@ -94,22 +94,24 @@ class GitHttp:
             return push
 
     def proposing(self, repository: Repository) -> ProposalWorkflow:
-        """Return what makes and merges a project's proposals."""
+        """Return the workflow of a project's proposals."""
         from bbops_server.publish.proposals.local import LocalForge  # noqa: PLC0415 - GitPython: 75 ms
 
-        every = [HostedProject(one.name, one.reconciler.context, one.source)
-                 for one in repository.followers]  # fmt: skip
-        mine = next(one for one in every if one.name == repository.name)
-        others = [one for one in every
-                  if one is not mine and one.source.branch == mine.source.branch]  # fmt: skip
+        every = [HostedProject(follower.name, follower.reconciler.context, follower.source)
+                 for follower in repository.followers]  # fmt: skip
+        mine = next(project for project in every if project.name == repository.name)
+        others = [
+            project for project in every
+            if project is not mine and project.source.branch == mine.source.branch
+        ]  # fmt: skip
         loop = asyncio.get_running_loop()
 
         def tell(happened: ProposalEvent) -> None:
             loop.call_soon_threadsafe(inform, happened)
 
         def inform(happened: ProposalEvent) -> None:
-            told = _describe(happened) | {"page": control.page(happened.proposal.number)}
-            self.projects.notify_receivers(repository.main, happened.event, told)
+            payload = _describe(happened) | {"page": control.page(happened.proposal.number)}
+            self.projects.notify_receivers(repository.main, happened.event, payload)
 
         forge = LocalForge(
             repository.place, mine.name, self._records, tell, sorted(repository.reviewed)
@@ -122,7 +124,7 @@ class GitHttp:
         return control
 
     async def stop(self) -> None:
-        """End what is under way; a push is taken wholly or not."""
+        """End the running requests; a push is accepted whole or not at all."""
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
@@ -130,14 +132,14 @@ class GitHttp:
         await self._hooks.close()
 
     async def _run(self, exchange: Exchange) -> None:
-        """Run it in a task of its own, which `stop` can end."""
+        """Run an exchange in its own task, which `stop` can end."""
         task = asyncio.create_task(exchange.run())
         self._running.add(task)
         task.add_done_callback(self._running.discard)
         try:
             await task
         except asyncio.CancelledError:
-            if not task.cancelled():  # `stop` has not ended it, who asked has
+            if not task.cancelled():  # the caller has ended it, not `stop`
                 raise
 
     def _environment(self, repository: Repository, caller: Caller) -> dict[str, str]:
@@ -150,7 +152,7 @@ class GitHttp:
 
 
 def _describe(happened: ProposalEvent) -> dict[str, Any]:
-    """Return what others are told of a proposal."""
+    """Return the payload of a webhook about a proposal."""
     known = happened.proposal
     return {
         "proposal": known.number, "title": known.title, "author": known.author,
@@ -160,12 +162,12 @@ def _describe(happened: ProposalEvent) -> dict[str, Any]:
     }  # fmt: skip
 
 
-# ---- Bound how many exchanges there are at once, of everybody and of one person; others wait
+# ---- The limits of concurrent exchanges: in total, and of one person; others wait
 
 MOST_PUSHES: Final = 4
 MOST_FETCHES: Final = 16
 MOST_WAITING: Final = 64
-"""Exchanges that may wait for a place, of everybody; one person may have a quarter of them."""
+"""Exchanges that may wait for a place in total; one person may have a quarter of them."""
 
 WAIT_SECONDS: Final = 60.0
 _SHARE: Final = 2

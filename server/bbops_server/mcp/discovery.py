@@ -1,6 +1,6 @@
-"""What programs read before they connect: cards, catalogs, indexes of skills and of pages.
+"""Documents for programs that connect: cards, catalogs, indexes of skills and of pages.
 
-Each document says the server's own address, as people are told it, and nothing of its projects.
+Each document has the server's public address, and nothing about its projects.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ _PARTS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A document as it is sent."""
+    """A document and its content type."""
 
     body: bytes
     content_type: str
 
     @property
     def etag(self) -> str:
-        """Names what it says."""
+        """The entity tag of its content."""
         return f'"{hashlib.sha256(self.body).hexdigest()[:32]}"'
 
 
 def read_document(url: str, path: str) -> Document | None:
-    """Return a document of the server at an address; None when there is none at the path."""
+    """Return the document at a path of the server at `url`; None if there is none."""
     if path in DOCUMENTS:
         return _write(url, path)
     folder, _, rest = path.removeprefix("/").partition("/")
@@ -103,22 +103,24 @@ def _write_catalog(url: str) -> Document:
 def _write_skill_index(url: str) -> Document:
     """Source: Agent Skills Discovery 0.2.0."""
     schema = "https://schemas.agentskills.io/discovery/0.2.0/schema.json"
-    return _json({"$schema": schema, "skills": [_skill(url, one) for one in _skills()]})
+    return _json({"$schema": schema, "skills": [_skill(url, skill) for skill in _skills()]})
 
 
 def _write_skills(url: str) -> Document:
     return _json(
-        {"skills": [_skill(url, one) | {"sizeBytes": one.size_bytes} for one in _skills()]}
+        {"skills": [_skill(url, skill) | {"sizeBytes": skill.size_bytes} for skill in _skills()]}
     )
 
 
 def _list_skills(url: str) -> Document:
-    lines = [f"- [{one.name}]({url}/skills/{one.path}): {one.description}" for one in _skills()]
+    lines = [
+        f"- [{skill.name}]({url}/skills/{skill.path}): {skill.description}" for skill in _skills()
+    ]
     return _text(["# Skills for agents that work with bbops", "", *lines])
 
 
 def _write_manifest(url: str) -> Document:
-    """How each client is told where this server is, and how a project's is found."""
+    """Return the settings of each client for this server, and the way to a project's server."""
     address = url + MCP_PATH
     manifest = {
         "server": {
@@ -131,7 +133,7 @@ def _write_manifest(url: str) -> Document:
             "status": "bbops mcp status --json",
             "connect": f"bbops mcp connect PROJECT --server {url}",
         },
-        "clients": [_client(name, one, address) for name, one in CLIENTS.items()],
+        "clients": [_client(name, client, address) for name, client in CLIENTS.items()],
         "oauth": {
             "protectedResource": f"{url}{METADATA}{MCP_PATH}",
             "signUp": f"{url}/signup",
@@ -145,11 +147,11 @@ def _write_manifest(url: str) -> Document:
     return _json(manifest)
 
 
-def _client(name: str, one: McpClient, address: str) -> dict[str, Any]:
+def _client(name: str, client: McpClient, address: str) -> dict[str, Any]:
     return {
-        "name": name, "title": one.title, "file": one.file, "format": one.form,
-        "keys": [*one.keys, "bbops"], "entry": one.entry(address), "signIn": one.sign_in,
-        "skills": one.skills,
+        "name": name, "title": client.title, "file": client.file, "format": client.form,
+        "keys": [*client.keys, "bbops"], "entry": client.entry(address),
+        "signIn": client.sign_in, "skills": client.skills,
     }  # fmt: skip
 
 
@@ -165,7 +167,7 @@ def _write_llms(url: str) -> Document:
 
 
 def _write_all(_: str) -> Document:
-    """All pages in one, each below its path."""
+    """Return all pages as one document, each below its path."""
     parts = (f"<!-- docs/{page.path} -->\n\n{page.text}" for page in read_pages().values())
     return _text(["# bbops", "", *parts])
 
@@ -181,28 +183,28 @@ DOCUMENTS: Final[Mapping[str, Callable[[str], Document]]] = {
     "/llms.txt": _write_llms,
     "/llms-full.txt": _write_all,
 }
-"""By path, each for the address of a server."""
+"""Writers of documents by path."""
 
 
 def _line(url: str, page: HandbookPage) -> str:
-    said = f": {page.summary}" if page.summary else ""
-    return f"- [{page.title}]({url}/docs/{page.path}){said}"
+    summary = f": {page.summary}" if page.summary else ""
+    return f"- [{page.title}]({url}/docs/{page.path}){summary}"
 
 
 def _pages(folder: str) -> Iterable[HandbookPage]:
-    """Return the pages of one folder, without those of folders in it."""
+    """Return the pages of a folder, without its subfolders."""
     found = read_pages().values()
-    return (one for one in found if one.path.rpartition("/")[0] == folder.rstrip("/"))
+    return (page for page in found if page.path.rpartition("/")[0] == folder.rstrip("/"))
 
 
 def _skills() -> Iterable[Skill]:
     return read_skills().values()
 
 
-def _skill(url: str, one: Skill) -> dict[str, Any]:
+def _skill(url: str, skill: Skill) -> dict[str, Any]:
     return {
-        "name": one.name, "type": "skill-md", "description": one.description,
-        "url": f"{url}/skills/{one.path}", "digest": one.digest,
+        "name": skill.name, "type": "skill-md", "description": skill.description,
+        "url": f"{url}/skills/{skill.path}", "digest": skill.digest,
     }  # fmt: skip
 
 

@@ -1,8 +1,8 @@
-"""Let the SDK answer one message, in the protocol of its time.
+"""Answer a message with the SDK, in the version of the protocol that its client speaks.
 
-A message that follows a handshake is run at once: the SDK's own way for those makes a stream, a
-session and a task of each, and costs four times as much. Newer ones go to its manager, one for
-each message: there is no session to keep, so nothing starts or stops with the server.
+Messages of versions with a handshake are run directly: the SDK's own way makes a stream, a
+session and a task for each, at four times the cost. Messages of newer versions go to its session
+manager, a new one for each message: there are no sessions, so nothing lives as long as the server.
 """
 
 from __future__ import annotations
@@ -29,18 +29,18 @@ _JSON: Final = {"content-type": "application/json"}
 _TRANSPORT: Final = TransportContext(kind="streamable-http", can_send_request=False)
 VERSION_HEADER: Final = "mcp-protocol-version"
 
-logging.getLogger("mcp").setLevel(logging.WARNING)  # it tells of each message
+logging.getLogger("mcp").setLevel(logging.WARNING)  # it logs each message
 
 
 async def exchange(
     server: Server[Any], message: Message, headers: Mapping[str, str], scope: Any, receive: Any,
     send: Any,
 ) -> None:  # fmt: skip
-    """Answer a message that was let in.
+    """Answer an admitted message.
 
     Args:
-        headers: as `read_headers` gives them.
-        receive: gives what comes after the body.
+        headers: of `read_headers`.
+        receive: returns events after the body.
     """
     version = headers.get(VERSION_HEADER, DEFAULT_NEGOTIATED_VERSION)
     if version not in HANDSHAKE_PROTOCOL_VERSIONS:
@@ -54,30 +54,30 @@ async def exchange(
 
 async def _run(server: Server[Any], message: Message, version: str) -> dict[str, Any]:
     connection = Connection.from_envelope(version, None, None)
-    said = {"jsonrpc": "2.0", "id": message.id}
+    envelope = {"jsonrpc": "2.0", "id": message.id}
     try:
-        return said | {
+        return envelope | {
             "result": await serve_one(
                 server, _Alone(message.id), message.method, message.params or None,
                 connection=connection, lifespan_state={},
             )
         }  # fmt: skip
-    except Exception as error:  # noqa: BLE001 - the SDK says which of it may be told
-        told = modern_error_data(error)
-        return said | {"error": told.model_dump(by_alias=True, exclude_none=True)}
+    except Exception as error:  # noqa: BLE001 - the SDK masks it
+        data = modern_error_data(error)
+        return envelope | {"error": data.model_dump(by_alias=True, exclude_none=True)}
 
 
 async def _pass_on(
     server: Server[Any], message: Message, scope: Any, receive: Any, send: Any
 ) -> None:
-    """Hand the message that was judged to the SDK, not the bytes that it came in."""
+    """Pass the checked message to the SDK, not the bytes of the request."""
     body = msgspec.json.encode(message.whole)
     parts = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def replay() -> Any:
         return parts.pop() if parts else await receive()
 
-    # uvicorn's parser keeps the blanks behind a value, which RFC 9110 section 5.5 takes away.
+    # uvicorn's parser keeps spaces after a value, which RFC 9110 section 5.5 removes.
     stripped = [(name, value.strip()) for name, value in scope["headers"]]
     manager = StreamableHTTPSessionManager(server, stateless=True)
     async with manager.run():
@@ -85,7 +85,7 @@ async def _pass_on(
 
 
 class _Alone:
-    """What a handler knows of a message that is answered in one piece: it can ask nothing back."""
+    """The context of a message with a single response: its handler cannot send requests."""
 
     def __init__(self, request_id: str | int | None) -> None:
         self.request_id, self.cancel_requested = request_id, anyio.Event()
@@ -96,9 +96,9 @@ class _Alone:
         raise NoBackChannelError(method)
 
     async def notify(self, method: str, params: Any, opts: Any = None) -> None:
-        """Drop it: nobody listens."""
+        """Drop it: the client reads only the response."""
 
     async def progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> None:
-        """Drop it: nobody listens."""
+        """Drop it: the client reads only the response."""

@@ -1,6 +1,6 @@
-"""Let the agents of one person do their work one after the other: they share one thread.
+"""A queue for the work of each person's agents, which share one thread.
 
-So whoever asks for a hundred previews at once waits for them alone, and colleagues for one of them.
+A person with a hundred previews at once waits for all of them, and a colleague for one of them.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ WAIT_SECONDS: Final = 60.0
 
 
 class OneAtATime:
-    """Remembers whose work is under way, and nobody else."""
+    """Locks of persons with work under way."""
 
     def __init__(self) -> None:
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     @asynccontextmanager
     async def turn(self, person: str) -> AsyncIterator[None]:
-        """Hold the turn of a person while the block runs, after what was asked before.
+        """Hold the lock of a person while the block runs.
 
         Raises:
-            Refused: that takes too long.
+            ToolError: earlier work takes too long.
         """
         lock = self._locks.setdefault(person, asyncio.Lock())
         try:
@@ -46,7 +46,7 @@ class OneAtATime:
             lock.release()
 
 
-# ---- Ask the book of accounts for a tool, which never says where that is kept
+# ---- Queries of accounts for tools, without errors that name their database
 
 _log = logging.getLogger(__name__)
 
@@ -55,10 +55,10 @@ T = TypeVar("T")
 
 
 async def ask(call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-    """Return what a call gives that blocks, in a thread.
+    """Return the result of a blocking call, run in a thread.
 
     Raises:
-        Refused: accounts are not at hand.
+        ToolError: the accounts are not available.
     """
     try:
         return await asyncio.to_thread(call, *args, **kwargs)

@@ -1,7 +1,7 @@
-"""Who may ask what: found out from the message itself, and told over HTTP.
+"""Access checks of messages, answered over HTTP.
 
-A client signs in when it is answered 401, and asks its person for more at a 403: neither can be
-said inside of an answer of the protocol.
+Clients sign in after a 401, and ask their user for more scopes after a 403. The protocol's own
+responses have no such statuses.
 """
 
 from __future__ import annotations
@@ -21,21 +21,21 @@ from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.rules import GrantScope
 
 Find = Callable[[str], Awaitable[Granted | None]]
-"""Finds what a token opens at an address; None for nothing."""
+"""Returns the grant of a token at an address; None without one."""
 
 _FIRST: Final = GrantScope.PROJECT.value
-"""What everything takes that needs an account."""
+"""The scope of every message that needs an account."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """One address that agents ask at.
+    """The address of an MCP server.
 
     Attributes:
-        resource: the whole address, which tokens are made for.
-        metadata: where the document is that says how to sign in.
-        tools: by name.
-        is_open: whether those who are not known may ask for what is for everybody.
+        resource: the whole address, the resource of its tokens.
+        metadata: the address of the document about signing in.
+        tools: its tools by name.
+        is_open: whether tools without a scope need no sign-in.
     """
 
     resource: str
@@ -45,21 +45,21 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Asking:
-    """Who asks now, and the place where that is done; None of somebody who is not known."""
+class CallContext:
+    """The grant of the caller, None without a sign-in; and the object that tools work on."""
 
     granted: Granted | None
     place: Any
 
 
-ASKING: Final[ContextVar[Asking]] = ContextVar("asking")
+CALL: Final[ContextVar[CallContext]] = ContextVar("call")
 
 
 async def identify(address: Address, given: str | None, find: Find) -> Granted | None:
-    """Return what the header Authorization opens; None where there is no such header.
+    """Return the grant of the header Authorization; None without the header.
 
     Raises:
-        Rejected: it opens nothing here, or the address is open to nobody without it.
+        Rejected: it has no grant here, or the address needs one.
     """
     if given is None:
         if address.is_open:
@@ -68,51 +68,51 @@ async def identify(address: Address, given: str | None, find: Find) -> Granted |
     scheme, _, token = given.partition(" ")
     found = await find(token.strip()) if scheme.lower() == "bearer" else None
     if found is None:
-        said = "this token is unknown, revoked, expired or issued for another URL"
+        reason = "this token is unknown, revoked, expired or issued for another URL"
         if token.strip().startswith("bbp_"):
-            said = "this token is for the API and git; agents sign in to get their own"
-        raise _unknown(address, {_FIRST}, said, "invalid_token")
+            reason = "this token is for the API and git; agents sign in to get their own"
+        raise _unknown(address, {_FIRST}, reason, "invalid_token")
     return found
 
 
 def admit(address: Address, granted: Granted | None, message: Message) -> None:
-    """Let a message in.
+    """Check the scopes that a message needs.
 
     Raises:
-        Rejected: it takes somebody who is known, or more than they were granted.
+        Rejected: it needs a sign-in, or scopes that were not granted.
     """
     needed = _needed(address, message)
     if granted is None:
         if needed:
-            said = f"sign in first: '{(message.tool or '')[:64]}' needs an account"
-            raise _unknown(address, needed, said)
+            reason = f"sign in first: '{(message.tool or '')[:64]}' needs an account"
+            raise _unknown(address, needed, reason)
     elif not needed <= granted.scopes:
         lacking = "' and '".join(_order(needed - granted.scopes))
         headers = _challenge(address, needed | granted.scopes, "insufficient_scope")
-        said = f"'{(message.tool or message.method)[:64]}' takes the scope '{lacking}'"
-        raise Rejected(HTTPStatus.FORBIDDEN, said, code=0, headers=headers)
+        reason = f"'{(message.tool or message.method)[:64]}' takes the scope '{lacking}'"
+        raise Rejected(HTTPStatus.FORBIDDEN, reason, code=0, headers=headers)
 
 
-def count(limit: Limit, key: str, said: str) -> None:
-    """Count a request. Raises: Rejected: it is too much; says when to come again."""
+def count(limit: Limit, key: str, subject: str) -> None:
+    """Count a request of a subject. Raises: Rejected: it exceeds the limit; has the wait."""
     wait = limit.take(key)
     if wait:
         raise Rejected(
-            HTTPStatus.TOO_MANY_REQUESTS, f"too many requests {said}; try again in {wait} s",
+            HTTPStatus.TOO_MANY_REQUESTS, f"too many requests {subject}; try again in {wait} s",
             code=0, headers={"retry-after": str(wait)},
         )  # fmt: skip
 
 
 def find_place(tool: McpTool[Any]) -> Any:
-    """Return where a tool works for whoever asks now: the lock behind that of `admit`.
+    """Return the object that a tool works on for the caller; a second check after `admit`.
 
     Raises:
-        Refused: they may not call it.
+        ToolError: the caller may not use the tool.
     """
-    asking = ASKING.get()
-    if tool.scope and (asking.granted is None or tool.scope not in asking.granted.scopes):
+    call = CALL.get()
+    if tool.scope and (call.granted is None or tool.scope not in call.granted.scopes):
         raise ToolError(f"'{tool.name}' takes the scope '{tool.scope}'", hint="sign in again")
-    return asking.place
+    return call.place
 
 
 def _needed(address: Address, message: Message) -> frozenset[str]:
@@ -125,9 +125,9 @@ def _needed(address: Address, message: Message) -> frozenset[str]:
     return always | ({_FIRST, tool.scope} if tool.scope else frozenset())
 
 
-def _unknown(address: Address, scopes: Iterable[str], said: str, error: str = "") -> Rejected:
+def _unknown(address: Address, scopes: Iterable[str], reason: str, error: str = "") -> Rejected:
     headers = _challenge(address, scopes, error)
-    return Rejected(HTTPStatus.UNAUTHORIZED, said, code=0, headers=headers)
+    return Rejected(HTTPStatus.UNAUTHORIZED, reason, code=0, headers=headers)
 
 
 def _challenge(address: Address, scopes: Iterable[str], error: str) -> dict[str, str]:
@@ -143,43 +143,43 @@ def _order(scopes: Iterable[str]) -> list[str]:
     return sorted(scopes, key=known.index)
 
 
-# ---- One message of JSON-RPC over HTTP: read once, bounded, and judged before anything acts on it
+# ---- One message of JSON-RPC over HTTP: read once, with limits, and checked before it is run
 
 INVALID: Final = -32600
 PARSE_ERROR: Final = -32700
 NO_METHOD: Final = -32601
 MOST_BYTES: Final = 4 << 20
-"""Of a message of somebody who is known."""
+"""The largest message of a signed-in client."""
 MOST_OF_STRANGERS: Final = 64 << 10
 _READ_SECONDS: Final = 30.0
 _BOTH: Final = ("application/json", "text/event-stream")
 
 
 class Rejected(Exception):
-    """What is answered over HTTP before the protocol's own server has a say."""
+    """A message is rejected over HTTP, before the protocol's own server reads it."""
 
     def __init__(
         self, status: int, message: str, *, code: int = INVALID, headers: Mapping[str, str] = {}
     ) -> None:
-        """Args: `code`: of the JSON-RPC error; 0 for an answer that is plain text."""
+        """`code` is of the JSON-RPC error; 0 for a response in plain text."""
         super().__init__(message)
         self.status, self.message, self.code, self.headers = status, message, code, headers
 
     async def send(self, send: Any) -> None:
-        """Answer."""
+        """Send the response."""
         body, kind = self.message.encode(), "text/plain; charset=utf-8"
         if self.code:
             body, kind = write_error(None, self.code, self.message), "application/json"
         await send_body(send, self.status, body, {"content-type": kind, **self.headers})
 
 
-class Gone(Exception):
-    """Who asked did not wait for the answer."""
+class Disconnected(Exception):
+    """The client has disconnected."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A request, or a notification, whose `id` is None. `whole` is the message as it came."""
+    """A request, or a notification, whose `id` is None. `whole` is the decoded message."""
 
     id: str | int | None
     method: str
@@ -188,7 +188,7 @@ class Message:
 
     @property
     def tool(self) -> str | None:
-        """The name of the tool that it calls; None when it calls none."""
+        """The name of the tool that it calls; None for other methods."""
         if self.method != "tools/call":
             return None
         name = self.params.get("name")
@@ -196,7 +196,7 @@ class Message:
 
 
 def read_headers(scope: Any) -> dict[str, str]:
-    """Return the headers by name, without blanks around values; what is accepted is joined."""
+    """Return the headers by name, without spaces around values; several `accept` are joined."""
     found: dict[str, str] = {}
     for name, value in scope["headers"]:
         text, known = value.decode("latin-1").strip(), name.decode("latin-1")
@@ -206,13 +206,13 @@ def read_headers(scope: Any) -> dict[str, str]:
 
 
 def check_head(method: str, headers: Mapping[str, str]) -> None:
-    """Refuse what is not the protocol.
+    """Check the head of a request.
 
     Args:
-        headers: as `read_headers` gives them.
+        headers: of `read_headers`.
 
     Raises:
-        Rejected: the method, the content type or the accepted types.
+        Rejected: the method, the content type or the accepted types are not the protocol's.
     """
     if method != "POST":
         raise Rejected(
@@ -222,7 +222,7 @@ def check_head(method: str, headers: Mapping[str, str]) -> None:
     if headers.get("content-type", "").partition(";")[0].strip().lower() != _BOTH[0]:
         raise Rejected(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, f"Content-Type must be {_BOTH[0]}")
     given = headers.get("accept", "").split(",")
-    accepted = {one.partition(";")[0].strip().lower() for one in given}
+    accepted = {kind.partition(";")[0].strip().lower() for kind in given}
     if "*/*" not in accepted and not accepted.issuperset(_BOTH):
         raise Rejected(HTTPStatus.NOT_ACCEPTABLE, f"Accept must name {_BOTH[0]} and {_BOTH[1]}")
 
@@ -232,7 +232,7 @@ async def read_message(receive: Any, most_bytes: int) -> Message:
 
     Raises:
         Rejected: it is too large, too slow, or not one message.
-        Gone: it does not come.
+        Disconnected: the client disconnects.
     """
     try:
         async with asyncio.timeout(_READ_SECONDS):
@@ -247,20 +247,20 @@ async def _read_body(receive: Any, most_bytes: int) -> bytes:
     while True:
         part = await receive()
         if part["type"] == "http.disconnect":
-            raise Gone
+            raise Disconnected
         body += part.get("body", b"")
         if len(body) > most_bytes:
-            said = f"the message is larger than {most_bytes:,} bytes"
-            raise Rejected(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, said)
+            reason = f"the message is larger than {most_bytes:,} bytes"
+            raise Rejected(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, reason)
         if not part.get("more_body"):
             return bytes(body)
 
 
 def parse_message(body: bytes) -> Message:
-    """Return the one message of a body.
+    """Return the message of a body.
 
     Raises:
-        Rejected: it is not JSON, several messages, an answer, or not as JSON-RPC has it.
+        Rejected: it is not JSON, several messages, a response, or not a JSON-RPC message.
     """
     try:
         found = msgspec.json.decode(body)
@@ -270,10 +270,10 @@ def parse_message(body: bytes) -> Message:
         raise _bad("send one message per request; this protocol has no batches")
     if not isinstance(found, dict) or found.get("jsonrpc") != "2.0":
         raise _bad("the body must be one JSON-RPC 2.0 message")
-    return _judge(cast("dict[str, Any]", found))
+    return _check(cast("dict[str, Any]", found))
 
 
-def _judge(found: dict[str, Any]) -> Message:
+def _check(found: dict[str, Any]) -> Message:
     method, params, id_ = found.get("method"), found.get("params", {}), found.get("id")
     if not isinstance(method, str):
         raise _bad("the message names no method")
@@ -295,7 +295,7 @@ def write_error(id_: str | int | None, code: int, message: str) -> bytes:
 
 
 async def send_body(send: Any, status: int, body: bytes, headers: Mapping[str, str]) -> None:
-    """Send a whole answer."""
+    """Send a response."""
     fields = {**headers, "content-length": str(len(body))}
     pairs = [(name.encode(), text.encode("latin-1", "replace")) for name, text in fields.items()]
     await send({"type": "http.response.start", "status": int(status), "headers": pairs})

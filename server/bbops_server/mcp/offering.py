@@ -58,10 +58,10 @@ async def _read_resource(
 
 
 def _find(uri: str) -> Skill:
-    """Return a skill. Raises: MCPError: there is none."""
-    for one in read_skills().values():
-        if uri == _SCHEME + one.path:
-            return one
+    """Return a skill. Raises: MCPError: it does not exist."""
+    for skill in read_skills().values():
+        if uri == _SCHEME + skill.path:
+            return skill
     raise MCPError(
         types.INVALID_PARAMS, "there is no such skill; skills/list lists them", {"uri": uri}
     )

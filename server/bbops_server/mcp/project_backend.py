@@ -1,4 +1,4 @@
-"""Where project tools work on a server: each call is held against the rules, and written down."""
+"""The backend of project tools on a server, with permissions and the audit log."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ from bbops_server.mcp.serialization import (
     serialize_proposal,
     serialize_proposal_detail,
 )
-from bbops_server.mcp.served import WORDS, Around, Served, ServedJobs, test_addon
+from bbops_server.mcp.served import WORDS, ControlPlane, Served, ServedJobs, test_addon
 from bbops_server.process.messages.builds import RunCommitTests
 from bbops_server.process.messages.proposals import DoWork
 from bbops_server.publish.impact.impact import TEST_SECONDS, ProposalTestRequest
@@ -68,7 +68,7 @@ G = TypeVar("G", bound=msgspec.Struct)
 
 WORK_SECONDS: Final = 90.0
 LIVE_SECONDS: Final = 20.0
-"""How long a merge waits to be live; `publish_status` says how far it is after that."""
+"""The time that a merge waits to be live; `publish_status` shows its progress after that."""
 ANSWER_SECONDS: Final = 20.0
 TOKEN_SECONDS: Final = 60.0
 MOST_BODY: Final = 16_000
@@ -83,13 +83,13 @@ _SHOWN: Final = (
     "id", "at", "method", "path", "route", "endpoint", "status", "milliseconds", "user", "release",
     "failure", "step", "steps", "refusal", "request", "exchange",
 )  # fmt: skip
-"""Of a request in the history."""
+"""The shown fields of a request in the history."""
 
 
 def open_workplace(
-    control: Around, caller: Caller, project: str, *, address: str = ""
+    control: ControlPlane, caller: Caller, project: str, *, address: str = ""
 ) -> ProjectBackend:  # fmt: skip
-    """Return where a caller's tools do their work on a project; nothing is looked at yet."""
+    """Return the backend of a caller's tools for a project, which is not read yet."""
     return ServedBackend(Served(control, caller, project, address))
 
 
@@ -100,7 +100,7 @@ class ServedBackend:
         self._at = served
 
     async def run_operation(self, operation: RepositoryOperation[T, G], taken: T) -> G:
-        """Have the build process do it."""
+        """Run an operation in the build process."""
         needed = Permission.PUSH_DRAFT if operation.writes else Permission.READ_PROJECT
         await self._at.require(needed)
         if operation.leaves_objects:
@@ -120,7 +120,7 @@ class ServedBackend:
             answer = await build.ask(asked, timeout_seconds=WORK_SECONDS)
         if answer.refused is not None:
             message, hint, calls = msgspec.structs.astuple(answer.refused)
-            raise ToolError(message, hint=hint, next=tuple(NextCall(**one) for one in calls))
+            raise ToolError(message, hint=hint, next=tuple(NextCall(**call) for call in calls))
         given = answer.done or {}
         done = msgspec.convert(given, operation.gives)
         if isinstance(done, ApplyChangesResult) and hosted is not None:
@@ -150,7 +150,7 @@ class ServedBackend:
             drafts.refresh()
 
     def _know_values(self, done: G) -> G:
-        """Return a preview without the variables that have values, as this process alone knows."""
+        """Return a preview without the variables that have values: only this process knows them."""
         if not isinstance(done, PreviewChangesResult):
             return done
         secrets = self._at.loop.context.secrets
@@ -158,7 +158,7 @@ class ServedBackend:
         return replace(done, missing_env=missing)
 
     async def read_state(self) -> ProjectState:
-        """Return what is live, what is proposed, and what whoever asks may do."""
+        """Return the live commit, the open proposals, and the permissions of the caller."""
         await self._at.require(Permission.READ_PROJECT)
         board = self._at.loop.board
         stalled = board.stalled
@@ -174,13 +174,13 @@ class ServedBackend:
             return hosted.list()[:MOST_PULLS]
         try:
             forge = self._at.proposing().forge
-        except ToolError:  # they are kept where the repository is
+        except ToolError:  # proposals are on the repository's own host
             return ()
         found = await ask(forge.list, "open")
-        return tuple(serialize_proposal(one) for one in found[:MOST_PULLS])
+        return tuple(serialize_proposal(proposal) for proposal in found[:MOST_PULLS])
 
     async def test(self, commit: str) -> CommitTests:
-        """Run the tests in their turn: publications find the processor free."""
+        """Run the tests in a queue, so that publications do not wait for them."""
         await self._at.require(Permission.READ_PROJECT)
         self._at.count()
         bench, at = await self._at.bench(), self._at.loop.context
@@ -200,7 +200,7 @@ class ServedBackend:
         )
 
     async def send_request(self, asked: RequestToDraft) -> DraftResponse:
-        """Ask the draft's own server, with a token that lets in for a minute."""
+        """Send a request to a draft, with a token that is valid for a minute."""
         sent = await self.exchange(asked)
         body = sent.reply.body.decode(errors="replace")
         return DraftResponse(
@@ -224,36 +224,36 @@ class ServedBackend:
         return dataclasses.replace(exchanged, user=user)
 
     # ---- proposals
-    async def propose(self, draft: str, said: ProposalEdit) -> PullRequestDetail:
-        """Open the proposal of a draft; its author is whoever asks."""
+    async def propose(self, draft: str, edit: ProposalEdit) -> PullRequestDetail:
+        """Open the proposal of a draft; its author is the caller."""
         await self._at.require(Permission.PROPOSE)
         if (hosted := self._hosted()) is not None:
-            return await hosted.open(draft, said)
-        if draft in {one.source.branch for one in self._at.repository().followers}:
+            return await hosted.open(draft, edit)
+        if draft in {follower.source.branch for follower in self._at.repository().followers}:
             raise ToolError(f"branch '{draft}' is live", hint="commit to a draft, and propose it")
         head = await ask(self._at.proposing().forge.resolve, draft)
-        return await self.restore(head, draft, said)
+        return await self.restore(head, draft, edit)
 
-    async def restore(self, commit: str, topic: str, said: ProposalEdit) -> PullRequestDetail:
-        """Propose a commit that no branch need hold."""
+    async def restore(self, commit: str, topic: str, edit: ProposalEdit) -> PullRequestDetail:
+        """Propose a commit, which need not be on a branch."""
         if (hosted := self._hosted()) is not None:
             await self._at.require(Permission.PROPOSE)
             draft = re.sub(r"[^a-z0-9._-]+", "-", topic.lower())
             await hosted.push(draft, commit, await hosted.fetch(draft))
-            return await hosted.open(draft, said)
+            return await hosted.open(draft, edit)
         await self._at.require(Permission.PROPOSE, head=commit)
         control, target = self._at.proposing(), self._at.loop.source
         branch = getattr(target, "branch", "main")
         wish = Wish(
-            commit, branch, topic, self._at.caller.email, said.title, said.body, said.ready,
-            said.reviewers,
+            commit, branch, topic, self._at.caller.email, edit.title, edit.body, edit.ready,
+            edit.reviewers,
         )  # fmt: skip
         made = await control.open(wish)
         await self._at.note("propose", f"#{made.number}")
         return await self.read_proposal(made.number)
 
     async def read_proposal(self, number: int) -> PullRequestDetail:
-        """Look at a proposal."""
+        """Return a proposal."""
         await self._at.require(Permission.READ_PROJECT)
         if (hosted := self._hosted()) is not None:
             return await hosted.read(number)
@@ -265,7 +265,7 @@ class ServedBackend:
         return serialize_proposal_detail(found, merge_status, control.page(number), preview)
 
     async def comment(self, number: int, text: str) -> str:
-        """Say something of it as it is now; it is no approval."""
+        """Comment on the current head of a proposal, without approving it."""
         await self._at.require(Permission.REVIEW)
         control = self._at.proposing()
         found, merge_status = await control.find_status(number)
@@ -278,7 +278,7 @@ class ServedBackend:
         return control.page(number)
 
     async def publish(self, number: int, head: str) -> MergeOutcome:
-        """Merge it where the rules are met and whoever asks may merge; else say what is missing."""
+        """Merge a proposal if rules and permissions allow it; else return the obstacles."""
         if (hosted := self._hosted()) is not None:
             await self._at.require(Permission.READ_PROJECT)
             return await hosted.merge(number, head)
@@ -314,23 +314,23 @@ class ServedBackend:
         async def say(text: str) -> None:
             lines.append(text)
 
-        for one in self._at.repository().of_branch(done.target):
-            waiting = Waiting(one.reconciler, done.merged, say)
+        for follower in self._at.repository().of_branch(done.target):
+            waiting = Waiting(follower.reconciler, done.merged, say)
             is_live = await waiting.run(LIVE_SECONDS) and is_live
         return MergeOutcome("merged", (), done.merged, is_live, tuple(lines))
 
     async def read_progress(self, commit: str) -> CommitProgress:
-        """Say how far a commit is."""
+        """Return the progress of a commit."""
         await self._at.require(Permission.READ_PROJECT)
-        one = self._at.loop
-        newest = await one.source.revision(one.context.plane.build)
-        return serialize_progress(one.board, commit, newest.commit if newest else "")
+        loop = self._at.loop
+        newest = await loop.source.revision(loop.context.plane.build)
+        return serialize_progress(loop.board, commit, newest.commit if newest else "")
 
     async def activity(
         self, *, only_failed: bool, endpoint: str, since: float, before: int, limit: int,
         details: bool,
     ) -> Activity:  # fmt: skip
-        """Read the history of requests, which holds no secret."""
+        """Return requests of the history, which has no secrets."""
         await self._at.require(Permission.READ_REQUESTS)
         history = self._at.control.status.history(self._at.project)
         if history is None:
@@ -341,7 +341,8 @@ class ServedBackend:
             endpoint=endpoint, status=FAILED if only_failed else "",
         )  # fmt: skip
         items = tuple(
-            {name: one[name] for name in _SHOWN if one.get(name)} for one in reversed(found)
+            {name: request[name] for name in _SHOWN if request.get(name)}
+            for request in reversed(found)
         )
         return Activity(items, found[0]["id"] if len(found) == limit else 0)
 
@@ -362,9 +363,9 @@ class ServedBackend:
 
 
 def _about(done: dict[str, Any]) -> str:
-    """Return what was done to what, for the audit log."""
+    """Return the subject of an operation for the audit log."""
     words = [done.get(name, "") for name in ("draft", "tag", "commit", "head")]
-    return " ".join(str(one) for one in words if one)[:200]
+    return " ".join(str(word) for word in words if word)[:200]
 
 
 def _now() -> float:

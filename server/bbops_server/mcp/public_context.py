@@ -1,4 +1,4 @@
-"""Where the public tools work: what they may know and do for whoever asks."""
+"""The context of public tools: the data and rights of a caller."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bbops_server.publish.projects.projects import ServerProjects
 from bbops_server.settings import Settings
 
 Note = Callable[[str, str], Awaitable[None]]
-"""Writes into the audit log what was done, and to what."""
+"""Writes an action and its object into the audit log."""
 
 MCP_PATH: Final = "/mcp"
 
@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class PublicContext:
-    """For one call. `granted` is None for who is not known."""
+    """The context of a call. `granted` is None without a sign-in."""
 
     status: ServerProjects
     book: Book
@@ -37,33 +37,33 @@ class PublicContext:
 
     @property
     def caller(self) -> Caller:
-        """Who asks."""
+        """The caller."""
         return self.granted.caller if self.granted else NOBODY
 
     async def ask(self, call: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """Ask the book, which blocks, in a thread. Raises: Refused: it is not at hand."""
+        """Query the accounts in a thread. Raises: ToolError: they are not available."""
         return await ask(call, *args, **kwargs)
 
     def link(self, path: str) -> str:
-        """Return the whole address of a page."""
+        """Return the URL of a page."""
         return self.settings.control_url + path
 
     def may(self, permission: Permission, project: str = "") -> bool:
-        """Return whether whoever asks may do something."""
+        """Return whether the caller has a permission."""
         return may(self.caller, permission, project)
 
     def projects(self) -> list[Status]:
-        """Return the projects that whoever asks may see."""
+        """Return the projects that the caller may read."""
         found = self.status.projects()
-        return [one for one in found if self.may(Permission.READ_PROJECT, one.name)]
+        return [status for status in found if self.may(Permission.READ_PROJECT, status.name)]
 
     def project(self, name: str) -> Status:
         """Return a project.
 
         Raises:
-            Refused: there is none of that name that they may see; which of both is not told.
+            ToolError: it does not exist, or the caller may not read it; the message is the same.
         """
-        seen = {one.name: one for one in self.projects()}
+        seen = {status.name: status for status in self.projects()}
         if name in seen:
             return seen[name]
         near = suggest(name, seen)

@@ -57,7 +57,7 @@ def serialize_proposal_detail(
         obstacles=merge_status.obstacles if is_open else (),
         summary=merge_status.summary if is_open else "", plan="\n".join(_plans(merge_status)),
         tests="; ".join(_tests(merge_status)),
-        diagnostics=serialize_diagnostics(_wrong_in_all(merge_status)),
+        diagnostics=serialize_diagnostics(_all_diagnostics(merge_status)),
         reviews=tuple(
             ReviewComment(each.who, each.at.isoformat(timespec="seconds"), each.verdict,
                    each.text[:_LONGEST])
@@ -67,71 +67,77 @@ def serialize_proposal_detail(
 
 
 def _plans(merge_status: MergeStatus) -> Iterator[str]:
-    """Yield what the plans of all projects come to that it changes."""
+    """Yield the lines of the plans of all changed projects."""
     yield from _plan(merge_status.plan)
-    for one in merge_status.others:
-        yield from (f"in project '{one.project}': {line}" for line in _plan(one.plan))
+    for other in merge_status.others:
+        yield from (f"in project '{other.project}': {line}" for line in _plan(other.plan))
 
 
 def _tests(merge_status: MergeStatus) -> Iterator[str]:
     if merge_status.tests:
         yield merge_status.tests.summary
-    for one in merge_status.others:
-        if one.tests:
-            yield f"in project '{one.project}': {one.tests.summary}"
+    for other in merge_status.others:
+        if other.tests:
+            yield f"in project '{other.project}': {other.tests.summary}"
 
 
-def _wrong_in_all(merge_status: MergeStatus) -> Iterator[JsonDiagnostic]:
-    yield from _wrong_in(merge_status)
-    for one in merge_status.others:
-        yield from _wrong_in(one)
+def _all_diagnostics(merge_status: MergeStatus) -> Iterator[JsonDiagnostic]:
+    yield from _diagnostics(merge_status)
+    for other in merge_status.others:
+        yield from _diagnostics(other)
 
 
-def _wrong_in(one: MergeStatus | ProjectImpact) -> list[JsonDiagnostic]:
-    """Return what is wrong with a project, by files from the root of their repository."""
-    every = [*one.diagnostics, *(one.tests.diagnostics if one.tests else ())]
-    if not isinstance(one, ProjectImpact) or not one.folder:
+def _diagnostics(found: MergeStatus | ProjectImpact) -> list[JsonDiagnostic]:
+    """Return the diagnostics of a project, with paths from the root of its repository."""
+    every = [*found.diagnostics, *(found.tests.diagnostics if found.tests else ())]
+    if not isinstance(found, ProjectImpact) or not found.folder:
         return every
-    return [replace(each, file=f"{one.folder}/{each.file}") for each in every]
+    return [replace(problem, file=f"{found.folder}/{problem.file}") for problem in every]
 
 
 def _plan(document: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yield what a plan comes to; the keys of live rows are none of an agent's business."""
+    """Yield the lines of a plan, without keys of live rows, which agents may not see."""
     if document is None:
         return
     plan = document["plan"]
     for title, name in (("breaks", "breaks"), ("loosens", "access")):
-        yield from (f"{title} {one['subject']}: {one['message']}" for one in plan[name])
-    for one in plan["tables"]:
-        what = ".".join(filter(None, (one["table"], one["what"])))
-        why = f" ({one['rows'] or ''} {one['why']})".replace("( ", "(") if one["why"] else ""
-        yield f"{one['risk']}: {one['kind']} '{what}'{why}"
-    yield from (f"needs env {one['name']}" for one in plan["needs"]["env"])
-    yield from (f"{one['verb']} {one['method']} {one['path']}" for one in plan["routes"])
+        yield from (f"{title} {found['subject']}: {found['message']}" for found in plan[name])
+    for change in plan["tables"]:
+        what = ".".join(filter(None, (change["table"], change["what"])))
+        rows, why = change["rows"] or "", change["why"]
+        shown = f" ({rows} {why})".replace("( ", "(") if why else ""
+        yield f"{change['risk']}: {change['kind']} '{what}'{shown}"
+    yield from (f"needs env {variable['name']}" for variable in plan["needs"]["env"])
+    yield from (f"{route['verb']} {route['method']} {route['path']}" for route in plan["routes"])
 
 
 def is_waiting(merge_status: MergeStatus) -> bool:
-    """Return whether only the word of people, or tests that run, is between it and a merge."""
+    """Return whether a merge waits only for reviews or for running tests."""
     if merge_status.ended or merge_status.candidate is None:
         return False
     if merge_status.candidate.conflicts or merge_status.demands.refused:
         return False
-    failed = any(one.blocks_merge for one in merge_status.gates)
+    failed = any(gate.blocks_merge for gate in merge_status.gates)
     return not failed and not merge_status.voices.refused
 
 
 def serialize_progress(board: StatusBoard, commit: str, newest: str) -> CommitProgress:
-    """Return how far a commit is.
+    """Return the progress of a commit.
 
     Args:
         board: of the project.
         commit: its id or first digits; empty for the newest.
-        newest: the commit that the live branch holds; empty where nobody knows.
+        newest: the head of the live branch; empty if it is not known.
     """
     applied, attempted = commit_of(board.applied), commit_of(board.attempted)
     wanted = commit or newest or attempted or applied
-    known = (applied, attempted, newest, *(commit_of(one.revision) for one in board.publications))
-    whole = next((one for one in known if one and one.startswith(wanted)), wanted)
+    known = (
+        applied,
+        attempted,
+        newest,
+        *(commit_of(found.revision) for found in board.publications),
+    )
+    whole = next((found for found in known if found and found.startswith(wanted)), wanted)
     state, stage, message = _state(board, whole, applied, attempted, newest)
     found = board.diagnostics if state == "failed" and whole == attempted else ()
     return CommitProgress(

@@ -16,7 +16,7 @@ from bbops_server.accounts.features import read_features_off
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.rules import RULES, Caller, Permission, may, role_in
 from bbops_server.git_http.backend import Refusal
-from bbops_server.git_http.reach import Asking
+from bbops_server.git_http.reach import AccessCheck
 from bbops_server.git_http.repository import Repository, find_repository
 from bbops_server.git_http.serving import GitHttp
 from bbops_server.mcp.fair_queue import OneAtATime, ask
@@ -41,21 +41,21 @@ WORDS: Final = {
     "propose": Permission.PROPOSE, "merge": Permission.MERGE,
     "requests": Permission.READ_REQUESTS,
 }  # fmt: skip
-"""What whoever asks is told that they may do."""
+"""Names of permissions in responses to agents."""
 _BY_KEY: Final = frozenset({"token", "grant"})
 
 
-class Counting(Protocol):
-    """How often something may be asked."""
+class WorkLimits(Protocol):
+    """Limits of requests."""
 
     work: Limit
-    """What takes room in the repository, or minutes of the processor; by person."""
+    """Work that takes disk space or minutes of CPU; by person."""
     addon_tests: Limit
     """Tests of addons' connections; by project."""
 
 
-class Around(Protocol):
-    """What the control plane holds, see `bbops_server.control_plane.web.state`."""
+class ControlPlane(Protocol):
+    """The state of the control plane, see `bbops_server.control_plane.web.state`."""
 
     status: ServerProjects
     book: Book
@@ -63,44 +63,47 @@ class Around(Protocol):
 
     @property
     def settings(self) -> Settings:
-        """The settings in force."""
+        """The current settings."""
         ...
 
     @property
-    def limits(self) -> Counting:
-        """How often something may be asked."""
+    def limits(self) -> WorkLimits:
+        """The limits of requests."""
         ...
 
     @property
     def turns(self) -> OneAtATime:
-        """Whose agents' work is under way."""
+        """The queue of the work of agents."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """One project, for one caller.
+    """A project for a caller.
 
     Attributes:
-        address: of whoever asks, for the audit log.
+        address: of the caller, for the audit log.
     """
 
-    control: Around
+    control: ControlPlane
     caller: Caller
     project: str
     address: str = ""
 
-    # ---- who
+    # ---- permissions
     def may(self, permission: Permission) -> bool:
-        """Return whether whoever asks may do something here."""
+        """Return whether the caller has a permission here."""
         return may(self.caller, permission, self.project)
 
     async def require(self, permission: Permission, *, head: str = "") -> None:
-        """Raises Refused, and writes it down, where whoever asks may not do something.
+        """Check a permission of the caller, and write a refusal into the audit log.
 
         Args:
-            permission: for it.
-            head: a commit; it takes the same of every project of the repository that it changes.
+            permission: the permission.
+            head: a commit, which needs the permission in every project that it changes.
+
+        Raises:
+            ToolError: the caller lacks the permission.
         """
         if not self.may(permission):
             if not self.may(Permission.READ_PROJECT):
@@ -112,11 +115,11 @@ class Served:
             raise ToolError(why)
 
     async def _find_foreign(self, permission: Permission, head: str) -> str:
-        asking = Asking(self.git.build, self.repository(), self.caller, permission)
-        return await asking.find_foreign(head)
+        check = AccessCheck(self.git.build, self.repository(), self.caller, permission)
+        return await check.find_foreign(head)
 
     def count(self) -> None:
-        """Count work that costs much. Raises: Refused: it is too much."""
+        """Count expensive work. Raises: ToolError: the limit is exceeded."""
         wait = self.control.limits.work.take(self.caller.person or self.caller.how)
         if wait:
             raise ToolError(f"too many requests; try again in {wait} s")
@@ -130,32 +133,31 @@ class Served:
         return ToolError(f"you may not {permission}: {why}", next=(call,))
 
     async def note(self, action: str, about: str = "", outcome: str = "done") -> None:
-        """Write into the audit log what was done, and by which grant."""
+        """Write an action and its grant into the audit log."""
         key = self.caller.key if self.caller.how in _BY_KEY else ""
         await ask(
             self.control.book.audit.add, action, who=self.caller.email, token=key,
             object=f"{self.project} {about}".strip(), address=self.address, outcome=outcome,
         )  # fmt: skip
 
-    # ---- where
+    # ---- parts
     @property
     def git(self) -> GitHttp:
-        """The repositories. Raises: Refused: this server keeps none."""
+        """The repositories. Raises: ToolError: this server has none."""
         if self.control.git is None:
             raise ToolError("this server hosts no repositories")
         return self.control.git
 
     @property
     def loop(self) -> Reconciler:
-        """What follows the project. Raises: Refused: there is no such project."""
-        found = self.git.projects.reconcilers()
-        one = next((one for one in found if one.board.name == self.project), None)
-        if one is None:
-            raise ToolError(f"there is no project '{self.project}'")
-        return one
+        """The publishing loop of the project. Raises: ToolError: the project does not exist."""
+        for reconciler in self.git.projects.reconcilers():
+            if reconciler.board.name == self.project:
+                return reconciler
+        raise ToolError(f"there is no project '{self.project}'")
 
     def repository(self) -> Repository:
-        """Return the repository. Raises: Refused: it is not on this machine."""
+        """Return the repository. Raises: ToolError: it is not on this machine."""
         _ = self.loop
         try:
             return find_repository(self.git.projects, self.project)
@@ -166,13 +168,13 @@ class Served:
             ) from None
 
     def proposing(self) -> ProposalWorkflow:
-        """Return what makes and merges the project's proposals. Raises as `repository`."""
+        """Return the workflow of the project's proposals. Raises as `repository`."""
         return self.git.proposing(self.repository())
 
     def neighbors(self) -> Sequence[RemoteSource]:
         """Return the sources of other projects in the same hosted repository."""
         own = self.loop.source
-        others = (each.source for each in self.git.projects.reconcilers())
+        others = (reconciler.source for reconciler in self.git.projects.reconcilers())
         return [
             other for other in others
             if other is not own and isinstance(other, RemoteSource)
@@ -180,20 +182,20 @@ class Served:
         ]  # fmt: skip
 
     async def bench(self, *, writes_to_forge: bool = False, trailer: str = "") -> Workbench:
-        """Return what the build process needs for work in the repository.
+        """Return the parameters of the build process for work in the repository.
 
         Args:
             writes_to_forge: whether the work may write into the mirror, for a push to the forge.
             trailer: the last line of commit messages; empty for none.
 
         Raises:
-            Refused: the project comes from no repository.
+            ToolError: the project does not come from a repository.
         """
-        one = self.loop
-        source, at, elsewhere, taken = one.source, one.context, "", list[str]()
+        loop = self.loop
+        source, at, elsewhere, taken = loop.source, loop.context, "", list[str]()
         if isinstance(source, BranchSource):
             followers = self.repository().followers
-            taken = [each.source.branch for each in followers if each.name != self.project]
+            taken = [found.source.branch for found in followers if found.name != self.project]
             repository, branch = source.repository, source.branch
         elif isinstance(source, RemoteSource):
             repository, branch = source.mirror, source.branch
@@ -209,7 +211,7 @@ class Served:
             repository=str(repository), live=branch, folder=at.project.path,
             project=self.project, taken=taken,
             who=(self.caller.name or self.caller.email, self.caller.email),
-            published=commit_of(one.board.applied), elsewhere=elsewhere, url=at.url,
+            published=commit_of(loop.board.applied), elsewhere=elsewhere, url=at.url,
             engine=at.engine, off=tuple(off), database=write_place(at.database),
             trailer=trailer,
         )  # fmt: skip
@@ -233,7 +235,7 @@ class ServedJobs:
         return JobList(found.jobs, found.counts, found.tasks)
 
     async def show(self, job: str) -> JobStory:
-        """Return a job's history. Raises: Refused: the job does not exist."""
+        """Return a job's history. Raises: ToolError: the job does not exist."""
         story = (await self.client.ask(ShowJob, job)).story
         if story is None:
             raise self._refuse(f"there is no job '{job}'")
@@ -245,7 +247,7 @@ class ServedJobs:
         """Retry or cancel a job.
 
         Raises:
-            Refused: the caller lacks permission, the job does not exist, or its state is another.
+            ToolError: the caller lacks permission, the job does not exist, or its state is another.
         """
         await self.at.require(Permission.RUN_DRAFT_JOBS if self.draft else Permission.RETRY_JOBS)
         self.at.count()
@@ -278,7 +280,7 @@ async def test_addon(at: Served, wake: Wake, addon: str, draft: str) -> TestedAd
     """Test the connection of a draft's addon, or of the live one if `draft` is empty.
 
     Raises:
-        Refused: the caller lacks permission, the limit is exceeded, or the project or draft does
+        ToolError: the caller lacks permission, the limit is exceeded, or the project or draft does
             not exist.
     """
     await at.require(Permission.TEST_ADDONS)

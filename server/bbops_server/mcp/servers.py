@@ -1,6 +1,6 @@
-"""The servers of the SDK: one for everybody, and one that every project's address leads to.
+"""The servers of the SDK: the public one, and one for the addresses of all projects.
 
-To import this takes longer than a server takes to start; it is done when agents first ask.
+The import takes longer than the start of a server, so the first request of an agent does it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _PROJECT: Final = (
 
 @cache
 def public_server() -> Server[Any]:
-    """Return the server of everybody."""
+    """Return the public server."""
     server = create_server("bbops", _PUBLIC, tools_of(PUBLIC), find_place)
     offer_skills(server)
     return server
@@ -43,22 +43,22 @@ def public_server() -> Server[Any]:
 
 @cache
 def project_server() -> Server[Any]:
-    """Return the server of every project: which one it is about stands in the place."""
+    """Return the server of all projects: the context of a call has its project."""
     return create_server("bbops-project", _PROJECT, tools_of(PROJECT), find_place)
 
 
 def prepare() -> None:
-    """Make both, so that who asks next need not wait."""
+    """Create both servers, so that the next request does not wait."""
     public_server()
     project_server()
 
 
-# ---- Which tools there are at which address, without anything of the protocol
+# ---- The tools of each server
 
 PUBLIC: Final = "bbops_server.mcp.public"
 PROJECT: Final = "bbops.interfaces.mcp.project"
 PROTOCOLS: Final = ("2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26")
-"""Those that clients are met in, newest first; tests/mcp/test_mcp_transport.py asks in each."""
+"""Supported versions, newest first; tests/mcp/test_mcp_transport.py covers each."""
 
 
 @cache

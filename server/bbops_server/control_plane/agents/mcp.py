@@ -24,12 +24,12 @@ from bbops_server.control_plane.web.routes import HAS_OWN_AUTH, read
 from bbops_server.control_plane.web.state import ControlState
 from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.mcp.gate import (
-    ASKING,
+    CALL,
     MOST_BYTES,
     MOST_OF_STRANGERS,
     Address,
-    Asking,
-    Gone,
+    CallContext,
+    Disconnected,
     Message,
     Rejected,
     admit,
@@ -80,23 +80,23 @@ async def _answer(scope: Any, receive: Any, send: Any, key: str) -> None:
         check_head(scope["method"], headers)
         servers = await _load()
         server = servers.project_server() if key else servers.public_server()
-        message, asking = await _admit(visit, headers.get("authorization"), key, receive)
-        ASKING.set(asking)  # a context variable: each request has its own
+        message, context = await _admit(visit, headers.get("authorization"), key, receive)
+        CALL.set(context)  # a context variable: each request has its own
         await servers.exchange(server, message, headers, scope, receive, send)
     except Rejected as rejected:
         await rejected.send(send)
-    except Gone:
+    except Disconnected:
         return
 
 
 async def _admit(
     visit: Visit, authorization: str | None, key: str, receive: Any
-) -> tuple[Message, Asking]:
+) -> tuple[Message, CallContext]:
     """Return the message and its principal, after all checks.
 
     Raises:
         Rejected: the caller has no access, or the body is not a valid message.
-        Gone: the client has disconnected.
+        Disconnected: the client has disconnected.
     """
     address = _address(visit.control, key)
     if authorization is None:
@@ -107,7 +107,7 @@ async def _admit(
     place = await _find_context(visit, granted, key)
     message = await read_message(receive, MOST_BYTES if granted else MOST_OF_STRANGERS)
     admit(address, granted, message)
-    return message, Asking(granted, place)
+    return message, CallContext(granted, place)
 
 
 def _address(control: ControlState, key: str) -> Address:

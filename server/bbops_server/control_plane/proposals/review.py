@@ -14,7 +14,7 @@ from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.visit import Visit
 from bbops_server.git_http.backend import Refusal
 from bbops_server.git_http.publishing import Waiting
-from bbops_server.git_http.reach import Asking
+from bbops_server.git_http.reach import AccessCheck
 from bbops_server.git_http.repository import Repository, find_repository, knows, show_to
 from bbops_server.publish.proposals.merge_status import MergeStatus
 from bbops_server.publish.proposals.rules import explain_approval
@@ -231,9 +231,9 @@ class VisitedProposals:
 
     async def _require(self, permission: Permission, head: str) -> None:
         """Require a permission in every project of the repository that a commit changes."""
-        asking = Asking(self._git.build, self._repository, self._visit.caller, permission)
+        check = AccessCheck(self._git.build, self._repository, self._visit.caller, permission)
         try:
-            reason = await asking.find_foreign(head)
+            reason = await check.find_foreign(head)
         except BbopsError as error:
             raise refuse(error) from None
         if reason:

@@ -1,4 +1,4 @@
-"""A request as Authlib reads it, and the answer as it gives one."""
+"""Requests and responses in the form of Authlib."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from authlib.oauth2.rfc6749.requests import OAuth2Payload
 MOST_FIELDS: Final = 40
 MOST_LENGTH: Final = 2_000
 _SOMEWHERE: Final = "https://localhost/"
-"""Authlib asks that a request came by https; the settings saw to that."""
+"""Authlib requires https, which the settings enforce."""
 
 Pairs = Sequence[tuple[str, str]]
 
@@ -38,44 +38,45 @@ class _Payload(OAuth2Payload):
 
 @dataclass(frozen=True, slots=True)
 class Sender:
-    """Whom a request came from: an address for the log, and what attempts are counted by."""
+    """The sender of a request: the address for the log, and the network that attempts count for."""
 
     address: str = ""
     network: str = ""
 
 
-class Asked(OAuth2Request):
+class OAuthRequest(OAuth2Request):
     """A request, of a query or of a form."""
 
     def __init__(self, method: str, text: str, sender: Sender) -> None:
-        """Raises: InvalidRequestError: its parameters are too many, too long, or no text."""
+        """Raises: InvalidRequestError: the parameters are too many, too long, or not text."""
         super().__init__(method, _SOMEWHERE)
         self.payload, self.sender = _Payload(_read(text)), sender
 
     @property
     def form(self) -> dict[str, str]:
-        """Its parameters."""
+        """The parameters."""
         return self.payload.data
 
     args = form
 
     def get(self, name: str) -> str:
-        """Return a parameter, empty when it is missing."""
+        """Return a parameter; empty if it is missing."""
         return self.payload.data.get(name, "")
 
     def check_single(self) -> None:
-        """Refuse a parameter that is given twice (RFC 6749, section 3.2).
+        """Refuse repeated parameters (RFC 6749, section 3.2).
 
         Raises:
-            InvalidRequestError: there is one.
+            InvalidRequestError: a parameter is repeated.
         """
-        if any(len(one) > 1 for name, one in self.payload.datalist.items() if name != "resource"):
+        lists = self.payload.datalist.items()
+        if any(len(values) > 1 for name, values in lists if name != "resource"):
             raise InvalidRequestError("a parameter is given more than once")
 
 
 @dataclass(slots=True)
 class Answer:
-    """What is answered: JSON, or a way back to the client where there is a `location`."""
+    """A response: JSON, or a redirect to the client at `location`."""
 
     status: int
     body: Mapping[str, Any] | str = ""
@@ -83,7 +84,7 @@ class Answer:
 
     @property
     def location(self) -> str:
-        """Where a browser goes on to; empty for JSON."""
+        """The address of a redirect; empty for JSON."""
         return self.headers.get("Location", "")
 
 

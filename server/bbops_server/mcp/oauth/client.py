@@ -1,6 +1,6 @@
-"""What a client says of itself, checked: the same in a registration and in a document.
+"""The metadata of a client, checked in the same way in a registration and in a document.
 
-All clients are public: they have no secret, so the codes they are given hold by PKCE alone.
+All clients are public: without a secret, only PKCE protects their codes.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BOTH: Final = ("authorization_code", "refresh_token")
 
 
 class OddClient(Exception):
-    """What a client says of itself cannot be used; `error` is as RFC 7591 names it."""
+    """The metadata of a client cannot be used; `error` is a code of RFC 7591."""
 
     def __init__(self, description: str, error: str = "invalid_client_metadata") -> None:
         super().__init__(description)
@@ -37,7 +37,7 @@ class OddClient(Exception):
 
 
 class Metadata(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What is kept of it. Logos and links are not: nothing of them would be shown."""
+    """The stored metadata of a client, without logos and links, which are never shown."""
 
     client_name: str = ""
     redirect_uris: tuple[str, ...] = ()
@@ -46,50 +46,50 @@ class Metadata(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Client(ClientMixin):
-    """A client as the grants of Authlib ask for it."""
+    """A client in the form of Authlib."""
 
     def __init__(self, id: str, metadata: Metadata) -> None:  # noqa: A002
         self.id, self.metadata = id, metadata
 
     @property
     def name(self) -> str:
-        """What it calls itself."""
+        """The name that the client has given."""
         return self.metadata.client_name or "unnamed client"
 
     def get_client_id(self) -> str:
-        """Return its id."""
+        """Return the id."""
         return self.id
 
     def get_default_redirect_uri(self) -> None:
-        """Return nothing: a client says each time where its answer goes."""
+        """Return None: each request of a client has a redirect URI."""
 
     def get_allowed_scope(self, scope: str | None) -> str | None:
-        """Return the known ones of some scopes, None when there are none.
+        """Return the known scopes among these; None if none is known.
 
-        What it registered with is no bound: that is what it first needed, and it may need more.
+        The scopes of the registration do not limit a client: it may need more later.
         """
         wanted = (scope or GrantScope.PROJECT).split()
-        return " ".join(one for one in GrantScope if one in wanted) or None
+        return " ".join(known for known in GrantScope if known in wanted) or None
 
     def check_redirect_uri(self, redirect_uri: str) -> bool:
-        """Return whether an answer may go there."""
+        """Return whether a response may be sent to an address."""
         return allows(self.metadata.redirect_uris, redirect_uri)
 
     def check_endpoint_auth_method(self, method: str, endpoint: str) -> bool:  # noqa: ARG002
-        """Return whether it is known so: by its id alone."""
+        """Return whether a method is supported: only clients without a secret are."""
         return method == "none"
 
     def check_response_type(self, response_type: str) -> bool:
-        """Return whether it may ask for that in a browser."""
+        """Return whether the client may use a response type."""
         return response_type == "code" and self.check_grant_type("authorization_code")
 
     def check_grant_type(self, grant_type: str) -> bool:
-        """Return whether it may get tokens that way."""
+        """Return whether the client may use a grant type."""
         return grant_type in self.metadata.grant_types
 
 
 def read_metadata(given: Any) -> Metadata:
-    """Return what a client says of itself.
+    """Return the checked metadata of a client.
 
     Raises:
         OddClient: it cannot be used.
@@ -104,9 +104,9 @@ def read_metadata(given: Any) -> Metadata:
         raise OddClient(str(error)) from None
     except AccountError as error:
         raise OddClient(error.message) from None
-    grants = tuple(one for one in GRANT_TYPES if one in found.grant_types)
+    grants = tuple(known for known in GRANT_TYPES if known in found.grant_types)
     _check_redirects(found.redirect_uris, is_needed="authorization_code" in grants)
-    scope = " ".join(one for one in GrantScope if one in found.scope.split())
+    scope = " ".join(known for known in GrantScope if known in found.scope.split())
     return Metadata(name, found.redirect_uris, grants or _BOTH[:1], scope)
 
 
@@ -123,9 +123,9 @@ def _check_redirects(uris: tuple[str, ...], *, is_needed: bool) -> None:
 
 
 def describe(client: Client) -> dict[str, Any]:
-    """Return what a client is told that it is registered as; no member is null."""
+    """Return the registration of a client, without empty members."""
     found = client.metadata
-    told = {
+    members = {
         "client_id": client.id,
         "client_name": found.client_name,
         "redirect_uris": list(found.redirect_uris),
@@ -134,13 +134,12 @@ def describe(client: Client) -> dict[str, Any]:
         "token_endpoint_auth_method": "none",
         "scope": found.scope,
     }
-    return {name: value for name, value in told.items() if value not in ("", [])}
+    return {name: value for name, value in members.items() if value not in ("", [])}
 
 
-# ---- Read what a client publishes of itself, at the address that is its id
-# Whoever signs in names that address, so it is asked for like any other that a stranger names: by
-# https, at public addresses alone, without redirects, and a little at a time. Source: draft-ietf-
-# oauth-client-id-metadata-document.
+# ---- The metadata document of a client, at the address that is its id
+# A stranger chooses the address, so it is read with limits: by https, only at public addresses,
+# without redirects, and a few kilobytes. Source: draft-ietf-oauth-client-id-metadata-document.
 
 MOST_BYTES: Final = 5 << 10
 TIMEOUT_SECONDS: Final = 5.0
@@ -154,24 +153,24 @@ def is_document(client_id: str) -> bool:
 
 
 async def read_document(address: str, egress: EgressPolicy) -> Metadata:
-    """Return what a document says.
+    """Return the metadata in a document.
 
     Args:
-        egress: what may be asked beside public addresses.
+        egress: the addresses that are allowed beside public ones.
 
     Raises:
-        OddClient: it cannot be read, or says something else than is agreed.
+        OddClient: it cannot be read, or is not valid.
     """
     if not _is_plain(address):
         raise OddClient("a client_id must be an https URL with a path, and no query or fragment")
-    said = await _fetch(address, egress)
-    if not isinstance(said, dict) or said.get("client_id") != address:
+    found = await _fetch(address, egress)
+    if not isinstance(found, dict) or found.get("client_id") != address:
         raise OddClient("the client metadata document must have that URL as its client_id")
-    if said.get("token_endpoint_auth_method", "none") != "none" or "client_secret" in said:
+    if found.get("token_endpoint_auth_method", "none") != "none" or "client_secret" in found:
         raise OddClient("only public clients (without a secret) are supported")
-    if not said.get("client_name"):
+    if not found.get("client_name"):
         raise OddClient("the client metadata document must have a client_name")
-    return read_metadata(said)
+    return read_metadata(found)
 
 
 async def _fetch(address: str, egress: EgressPolicy) -> Any:
@@ -179,7 +178,7 @@ async def _fetch(address: str, egress: EgressPolicy) -> Any:
     headers = {"accept": "application/json"}
     try:
         answer = await http.send(HttpRequest("GET", address, headers, b"", TIMEOUT_SECONDS))
-    except HttpFailure:  # not even whether there is something at a private address is told
+    except HttpFailure:  # the message does not tell whether a private address responds
         raise _unreadable() from None
     finally:
         await http.close()
@@ -205,20 +204,20 @@ def _is_plain(address: str) -> bool:
     return bool(parts.hostname) and parts.path not in {"", "/"} and not {".", ".."} & set(steps)
 
 
-# ---- Which addresses a client may have its answers sent to
-# They are compared sign by sign (RFC 9700, section 2.1). Only the port of a program on the
-# person's own computer may be another one each time (RFC 8252, section 7.3).
+# ---- The redirect URIs of a client
+# They are compared exactly (RFC 9700, section 2.1). Only the port of a program on the user's own
+# computer may differ each time (RFC 8252, section 7.3).
 
 MOST_LENGTH: Final = 2_000
 _PLAIN: Final = re.compile(r"[!#-)+-;=?-\[\]_a-z~%]+", re.IGNORECASE)
-"""Printable ASCII without what no address has, and without `*`."""
+"""The characters of a URI, without `*`."""
 _HERE: Final = frozenset({"127.0.0.1", "::1", "localhost"})
 _APPS: Final = frozenset({"cursor", "vscode", "vscode-insiders", "windsurf"})
-"""Schemes of known programs; others' have a dot, as RFC 8252 section 7.1 asks."""
+"""Schemes of known programs. Other schemes need a dot: RFC 8252 section 7.1."""
 
 
 def is_registrable(uri: str) -> bool:
-    """Return whether a client may name an address as its own."""
+    """Return whether a client may register a redirect URI."""
     parts = _split(uri)
     if parts is None or "#" in uri or parts.username is not None or parts.password is not None:
         return False
@@ -230,27 +229,27 @@ def is_registrable(uri: str) -> bool:
 
 
 def allows(registered: Iterable[str], uri: str) -> bool:
-    """Return whether an answer may be sent to an address, given those of its client."""
+    """Return whether a redirect URI matches one of the registered ones."""
     known = tuple(registered)
-    return uri in known or (is_here(uri) and any(_is_same_but_port(one, uri) for one in known))
+    return uri in known or (is_here(uri) and any(_is_same_but_port(own, uri) for own in known))
 
 
 def is_here(uri: str) -> bool:
-    """Return whether an address is that of a program on the person's own computer."""
+    """Return whether a URI leads to a program on the user's own computer."""
     parts = _split(uri)
     return parts is not None and parts.scheme == "http" and is_registrable(uri)
 
 
 def place_of(uri: str) -> str:
-    """Return what people are shown of an address: its host, or the scheme of a program."""
+    """Return the part of a URI to show: the host, or the scheme of a program."""
     parts = urlsplit(uri)
     return parts.netloc if parts.scheme in {"http", "https"} else f"{parts.scheme}:"
 
 
-def _is_same_but_port(one: str, other: str) -> bool:
-    if not is_here(one):
+def _is_same_but_port(registered: str, uri: str) -> bool:
+    if not is_here(registered):
         return False
-    pair = [urlsplit(uri) for uri in (one, other)]
+    pair = [urlsplit(text) for text in (registered, uri)]
     first, second = ((parts.hostname, parts.path, parts.query) for parts in pair)
     return first == second
 

@@ -1,4 +1,4 @@
-"""What a client asks a person for in their browser: examined, agreed to or not, sent back."""
+"""Consents: requests of clients that a user approves or denies in the browser."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ import msgspec
 from authlib.oauth2 import OAuth2Error
 
 from bbops_server.accounts.grants import Approval
-from bbops_server.mcp.oauth.authlib_request import Answer, Asked, Sender
+from bbops_server.mcp.oauth.authlib_request import Answer, OAuthRequest, Sender
 from bbops_server.mcp.oauth.client import LASTS, Client, OddClient, is_document, read_document
 from bbops_server.mcp.oauth.core import Core
 from bbops_server.process.host.egress import EgressPolicy
 
 
 class Unsafe(Exception):
-    """A request that is answered by a page: where it asks to be sent is not known to be right."""
+    """A request is answered by a page, because its redirect URI is not verified."""
 
 
 class SentBack(Exception):
-    """A request that is refused, and its client told so."""
+    """A request is refused with a redirect to its client."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__()
@@ -31,11 +31,11 @@ class SentBack(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """What a client asks somebody for in a browser.
+    """A request of a client that waits for the user's decision.
 
     Attributes:
-        wish: what they would agree to.
-        redirect_uri: where the answer goes, with the client's `state`.
+        wish: the requested access.
+        redirect_uri: the address of the response, with the client's `state`.
     """
 
     wish: Approval
@@ -45,16 +45,16 @@ class Consent:
 
 
 class Consents:
-    """Answers what comes by a browser. Blocks, but for reading documents."""
+    """Answers requests of browsers. All methods block, except `learn`."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
 
     async def learn(self, client_id: str) -> None:
-        """Read the document that a client's id may be the address of, once an hour.
+        """Read the metadata document of a client whose id is an address, at most once an hour.
 
         Raises:
-            OddClient: it cannot be read, or is none of a client.
+            OddClient: it cannot be read, or is not valid.
         """
         settings, clients = self._core.settings, self._core.book.clients
         if not is_document(client_id):
@@ -67,18 +67,18 @@ class Consents:
         if known is not None and clients.is_fresh(known, LASTS):
             return
         found = await read_document(client_id, EgressPolicy(settings.egress))
-        told = msgspec.json.encode(found).decode()
-        await asyncio.to_thread(clients.keep_document, client_id, told)
+        text = msgspec.json.encode(found).decode()
+        await asyncio.to_thread(clients.keep_document, client_id, text)
 
     def examine(self, query: str) -> Consent:
-        """Return what a client asks somebody for, by what it sent their browser with.
+        """Return the request in a query.
 
         Raises:
-            Unsafe: it is not known who asks, or where the answer would go.
-            SentBack: it asks for what is not given.
+            Unsafe: the client or the redirect URI is not registered.
+            SentBack: the request is not valid.
         """
         try:
-            asked = Asked("GET", query, Sender())
+            asked = OAuthRequest("GET", query, Sender())
         except OAuth2Error as error:
             raise Unsafe(error.description) from None
         client = self._core.query_client(asked.get("client_id"))
@@ -94,18 +94,18 @@ class Consents:
         return Consent(wish, redirect_uri, asked.get("state"), asked.get("code_challenge"))
 
     def approve(self, consent: Consent, person: str) -> Answer:
-        """Keep that somebody agrees, and send their browser back with a code."""
+        """Store the approval of a user, and return the redirect with a code."""
         code = self._core.book.issuing.approve(
             person, consent.wish, consent.redirect_uri, consent.challenge
         )
         return self._redirect(consent.redirect_uri, {"code": code, "state": consent.state})
 
     def deny(self, consent: Consent) -> Answer:
-        """Send somebody's browser back without a code."""
+        """Return the redirect without a code."""
         denied = OAuth2Error("the user denied access", error="access_denied")
         return self._send_back(consent.redirect_uri, consent.state, denied)
 
-    def _examine(self, asked: Asked, client: Client) -> Approval:
+    def _examine(self, asked: OAuthRequest, client: Client) -> Approval:
         asked.check_single()
         if asked.get("response_type") != "code":
             raise OAuth2Error("response_type must be code", error="unsupported_response_type")
@@ -113,12 +113,14 @@ class Consents:
         return self._core.read_wish(asked, client, asked.scope)
 
     def _send_back(self, redirect_uri: str, state: str, error: OAuth2Error) -> Answer:
-        told = {"error": error.error, "error_description": error.description or "", "state": state}
-        return self._redirect(redirect_uri, told)
+        fields = {
+            "error": error.error, "error_description": error.description or "", "state": state,
+        }  # fmt: skip
+        return self._redirect(redirect_uri, fields)
 
-    def _redirect(self, redirect_uri: str, told: Mapping[str, str]) -> Answer:
-        """Return the way back; it says who answers, so that no other can seem to (RFC 9207)."""
-        given = {name: value for name, value in told.items() if value}
+    def _redirect(self, redirect_uri: str, fields: Mapping[str, str]) -> Answer:
+        """Return the redirect, with the issuer, which clients verify (RFC 9207)."""
+        given = {name: value for name, value in fields.items() if value}
         query = urlencode(given | {"iss": self._core.endpoints.issuer})
         parts = urlsplit(redirect_uri)
         joined = f"{parts.query}&{query}" if parts.query else query

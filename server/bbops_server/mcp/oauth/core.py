@@ -1,4 +1,4 @@
-"""What all of the authorization server stands on: its clients, its addresses, and Authlib."""
+"""The core of the authorization server: its clients, its addresses, and Authlib."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bbops_server.accounts.book import Book
 from bbops_server.accounts.grants import Approval
 from bbops_server.accounts.rules import GrantScope, complete
 from bbops_server.mcp.oauth import granting
-from bbops_server.mcp.oauth.authlib_request import Answer, Asked
+from bbops_server.mcp.oauth.authlib_request import Answer, OAuthRequest
 from bbops_server.mcp.oauth.client import Client, Metadata
 from bbops_server.mcp.oauth.endpoints import Endpoints
 from bbops_server.mcp.oauth.granting import InvalidTarget
@@ -21,10 +21,10 @@ from bbops_server.settings import Settings
 
 
 class Core(AuthorizationServer):
-    """One server's. Authlib reads and checks requests; the book keeps what comes of them."""
+    """An authorization server: Authlib checks requests, and the book stores the results."""
 
     def __init__(self, book: Book, settings: Callable[[], Settings]) -> None:
-        """Args: `settings`: those in force; asked for each time."""
+        """`settings` returns the current settings."""
         super().__init__()
         logging.getLogger("authlib").setLevel(logging.INFO)  # below, it writes whole tokens
         self.book, self._settings = book, settings
@@ -34,32 +34,32 @@ class Core(AuthorizationServer):
 
     @property
     def settings(self) -> Settings:
-        """The settings in force."""
+        """The current settings."""
         return self._settings()
 
     @property
     def endpoints(self) -> Endpoints:
-        """Where its parts are."""
+        """The addresses of its parts."""
         return Endpoints(self.settings.control_url)
 
-    def read_wish(self, asked: Asked, client: Client, scope: str) -> Approval:
-        """Return what a client asks for, given the scopes of it that are known.
+    def read_wish(self, asked: OAuthRequest, client: Client, scope: str) -> Approval:
+        """Return the access that a client requests, from the known scopes of its request.
 
         Raises:
-            InvalidTarget: it is not about a server of ours.
+            InvalidTarget: the resource does not belong to this server.
         """
         resource, project = self._find_resource(asked)
         scopes = complete(map(GrantScope, scope.split()))
         return Approval(client.id, client.name, scopes, resource, project)
 
-    def _find_resource(self, asked: Asked) -> tuple[str, str]:
-        """Return the address that tokens are wanted for, and its project.
+    def _find_resource(self, asked: OAuthRequest) -> tuple[str, str]:
+        """Return the resource of the requested tokens, and its project.
 
         Raises:
-            InvalidTarget: it is none of ours.
+            InvalidTarget: the resource does not belong to this server.
         """
         ours = self.endpoints.mcp
-        named = {one.rstrip("/") for one in asked.payload.datalist["resource"]} or {ours}
+        named = {uri.rstrip("/") for uri in asked.payload.datalist["resource"]} or {ours}
         resource = named.pop()
         if named:
             raise InvalidTarget("a token is valid for one resource only")
@@ -71,7 +71,7 @@ class Core(AuthorizationServer):
             raise InvalidTarget("this resource does not belong to this server")
         return resource, project
 
-    # ---- what Authlib asks for
+    # ---- the interface that Authlib requires
     def query_client(self, client_id: str) -> Client | None:
         """Return a client by its id."""
         found = self.book.clients.find(client_id)
@@ -79,13 +79,13 @@ class Core(AuthorizationServer):
             return None
         return Client(client_id, msgspec.json.decode(found.metadata, type=Metadata))
 
-    def create_oauth2_request(self, request: Asked) -> Asked:
-        """Return a request as it is."""
+    def create_oauth2_request(self, request: OAuthRequest) -> OAuthRequest:
+        """Return the request."""
         return request
 
     def handle_response(self, status: int, body: Any, headers: Any) -> Answer:
-        """Return what Authlib answers."""
+        """Return the response of Authlib."""
         return Answer(status, body, dict(headers))
 
     def send_signal(self, *_: Any, **__: Any) -> None:
-        """Tell nobody."""
+        """Do nothing: there are no receivers."""

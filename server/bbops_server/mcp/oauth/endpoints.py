@@ -1,4 +1,4 @@
-"""Where things are, as clients are told: always from the settings, never from a request."""
+"""The addresses in documents for clients, from the settings and never from a request."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ METADATA: Final = "/.well-known/oauth-protected-resource"
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """The addresses of one server; `issuer` is that of its control plane."""
+    """The addresses of a server; `issuer` is the URL of its control plane."""
 
     issuer: str
 
     @property
     def mcp(self) -> str:
-        """The public MCP server: what a token is for unless its client says otherwise."""
+        """The public MCP server, the default resource of tokens."""
         return f"{self.issuer}/mcp"
 
     def mcp_of(self, key: str) -> str:

@@ -1,6 +1,6 @@
-"""The ways to tokens: a code, a refresh token, a device. Each is as Authlib has it, but stricter.
+"""Grants: a code, a refresh token, a device. They extend Authlib's by stricter checks.
 
-What is kept is kept in one transaction, so that of several who use one key one gets tokens.
+Tokens are stored in the transaction that spends the code, so one of several requests gets them.
 """
 
 from __future__ import annotations
@@ -22,48 +22,48 @@ from bbops_server.accounts.book import Book
 from bbops_server.accounts.grants import write_scopes
 from bbops_server.accounts.issuing import ACCESS_LASTS, Held, Issued, make_tokens
 from bbops_server.accounts.logins import Device
-from bbops_server.mcp.oauth.authlib_request import Asked
+from bbops_server.mcp.oauth.authlib_request import OAuthRequest
 from bbops_server.mcp.oauth.client import Client
 
 _PUBLIC: Final = ["none"]
 _CHALLENGE_LENGTH: Final = 43
-"""Of a SHA-256 in Base64."""
+"""The length of a SHA-256 in Base64."""
 
 
 class InvalidTarget(OAuth2Error):
-    """The address that tokens are wanted for is none of ours, or another one (RFC 8707)."""
+    """The resource of a request does not belong to this server, or differs (RFC 8707)."""
 
     error = "invalid_target"
 
 
 def make_answer(scope: str, include_refresh_token: bool, **_: Any) -> dict[str, Any]:
-    """Return new tokens as a client is told of them."""
+    """Return a response with new tokens."""
     issued = make_tokens(scope, with_refresh=include_refresh_token)
-    told: dict[str, Any] = {
+    answer: dict[str, Any] = {
         "access_token": issued.access, "token_type": "Bearer",
         "expires_in": int(ACCESS_LASTS.total_seconds()), "scope": issued.scopes,
     }  # fmt: skip
-    return told | ({"refresh_token": issued.refresh} if issued.refresh else {})
+    return answer | ({"refresh_token": issued.refresh} if issued.refresh else {})
 
 
 def _issued(answer: dict[str, Any]) -> Issued:
     return Issued(answer["access_token"], answer.get("refresh_token", ""), answer["scope"])
 
 
-def check_resource(asked: Asked, resource: str) -> None:
-    """Refuse to give tokens for another address than was approved.
+def check_resource(asked: OAuthRequest, resource: str) -> None:
+    """Check that a request is for the approved resource.
 
     Raises:
-        InvalidTarget: another one is named.
+        InvalidTarget: it is for another one.
     """
     named = asked.payload.datalist["resource"]
-    if any(one.rstrip("/") != resource for one in named):
+    if any(uri.rstrip("/") != resource for uri in named):
         raise InvalidTarget("this was approved for another resource")
 
 
 @dataclass(frozen=True, slots=True)
 class _Key:
-    """A code or a refresh token, as Authlib asks for it."""
+    """A code or a refresh token in the form of Authlib."""
 
     held: Held
     code_challenge_method: str = "S256"
@@ -84,7 +84,7 @@ class _Key:
 
 class _Booked:
     TOKEN_ENDPOINT_AUTH_METHODS = _PUBLIC
-    request: Asked
+    request: OAuthRequest
     server: Any
 
     @property
@@ -93,17 +93,17 @@ class _Booked:
         return book
 
     def authenticate_user(self, key: _Key) -> str:
-        """Return what stands for the person: their grant, which ends when they are kept out."""
+        """Return the user's grant, which ends when the user is disabled."""
         return key.held.grant
 
 
 class OnlyS256(CodeChallenge):
-    """PKCE, with which a stolen code is worth nothing; it cannot be left out or weakened."""
+    """PKCE, which makes stolen codes useless: required, and only with SHA-256."""
 
     SUPPORTED_CODE_CHALLENGE_METHOD = ["S256"]
 
     def validate_code_challenge(self, grant: BaseGrant, redirect_uri: str) -> None:
-        """Refuse a request without it. Raises: InvalidRequestError."""
+        """Refuse requests without PKCE. Raises: InvalidRequestError."""
         challenge = grant.request.get("code_challenge")
         if (
             grant.request.get("code_challenge_method") != "S256"
@@ -117,15 +117,15 @@ class CodeGrant(_Booked, grants.AuthorizationCodeGrant):
     """Tokens for a code that was sent through a browser."""
 
     @staticmethod
-    def validate_authorization_redirect_uri(request: Asked, client: Client) -> str:
-        """Return where the answer goes. Raises: InvalidRequestError: it may not go there."""
+    def validate_authorization_redirect_uri(request: OAuthRequest, client: Client) -> str:
+        """Return the redirect URI. Raises: InvalidRequestError: it is not registered."""
         redirect_uri = request.get("redirect_uri")
         if not client.check_redirect_uri(redirect_uri):
             raise InvalidRequestError("redirect_uri is not registered for this client")
         return redirect_uri
 
     def query_authorization_code(self, code: str, client: Client) -> _Key | None:
-        """Return what a client's code stands for."""
+        """Return the approval of a client's code."""
         held = self.book.issuing.find_code(code)
         return _Key(held) if held is not None and held.client == client.id else None
 
@@ -135,22 +135,22 @@ class CodeGrant(_Booked, grants.AuthorizationCodeGrant):
         check_resource(self.request, self.request.authorization_code.held.resource)
 
     def save_token(self, token: dict[str, Any]) -> None:
-        """Keep the tokens. Raises: InvalidGrantError: the code has ended meanwhile."""
+        """Store the tokens. Raises: InvalidGrantError: the code has been used meanwhile."""
         held = self.request.authorization_code.held
         if not self.book.issuing.redeem_code(held, _issued(token)):
             raise InvalidGrantError
 
     def delete_authorization_code(self, authorization_code: _Key) -> None:
-        """Do nothing: it was spent when its tokens were kept."""
+        """Do nothing: it was spent when the tokens were stored."""
 
 
 class RefreshGrant(_Booked, grants.RefreshTokenGrant):
-    """New tokens for a refresh token, which is good no more."""
+    """New tokens for a refresh token, which is then invalid."""
 
     INCLUDE_NEW_REFRESH_TOKEN = True
 
     def authenticate_refresh_token(self, refresh_token: str) -> _Key | None:
-        """Return what a refresh token stands for."""
+        """Return the grant of a refresh token."""
         held = self.book.issuing.find_refresh(refresh_token)
         return None if held is None else _Key(held)
 
@@ -160,16 +160,16 @@ class RefreshGrant(_Booked, grants.RefreshTokenGrant):
         check_resource(self.request, self.request.refresh_token.held.resource)
 
     def save_token(self, token: dict[str, Any]) -> None:
-        """Keep the tokens."""
+        """Store the tokens."""
         self.book.issuing.rotate(self.request.refresh_token.held, _issued(token))
 
     def revoke_old_credential(self, refresh_token: _Key) -> None:
-        """Do nothing: it was spent when its tokens were kept."""
+        """Do nothing: it was spent when the tokens were stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Waiting:
-    """A device, as Authlib asks for it."""
+    """A device in the form of Authlib."""
 
     device: Device
 
@@ -181,7 +181,7 @@ class _Waiting:
 
 
 class DeviceGrant(_Booked, DeviceCodeGrant):
-    """Tokens for a device, once somebody has typed its code."""
+    """Tokens for a device whose code a user has entered."""
 
     TOKEN_ENDPOINT_AUTH_METHODS = _PUBLIC
 
@@ -193,7 +193,7 @@ class DeviceGrant(_Booked, DeviceCodeGrant):
         return _Waiting(device)
 
     def validate_device_credential(self, credential: _Waiting) -> str:
-        """Return the grant it got. Raises: OAuth2Error: it got none, or none yet."""
+        """Return the grant of a device. Raises: OAuth2Error: it has none, or none yet."""
         device = credential.device
         check_resource(self.request, device.wish.resource)
         if device.outcome == "denied":
@@ -205,7 +205,7 @@ class DeviceGrant(_Booked, DeviceCodeGrant):
         raise SlowDownError if self.book.devices.is_hasty(device) else AuthorizationPendingError
 
     def save_token(self, token: dict[str, Any]) -> None:
-        """Keep the tokens. Raises: InvalidGrantError: it got them already."""
+        """Store the tokens. Raises: InvalidGrantError: the device has tokens already."""
         if not self.book.devices.redeem(self.request.credential.device, _issued(token)):
             raise InvalidGrantError
 

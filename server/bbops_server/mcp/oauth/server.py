@@ -17,7 +17,7 @@ from bbops_server.accounts.book import Book
 from bbops_server.accounts.issuing import Replayed
 from bbops_server.accounts.limits import Limit
 from bbops_server.accounts.logins import INTERVAL_SECONDS, LASTS
-from bbops_server.mcp.oauth.authlib_request import Answer, Asked, Sender
+from bbops_server.mcp.oauth.authlib_request import Answer, OAuthRequest, Sender
 from bbops_server.mcp.oauth.client import Client, OddClient, describe, read_metadata
 from bbops_server.mcp.oauth.consents import Consents
 from bbops_server.mcp.oauth.core import Core
@@ -33,22 +33,22 @@ class _Limits:
         self._client, self._network = Limit(60, 60), Limit(600, 60)
 
     def take(self, client_id: str, network: str) -> int:
-        """Count a request; return 0, or after how many seconds to come again."""
+        """Count a request; return 0, or the seconds until the next attempt."""
         return self._network.take(network) or self._client.take(f"{network} {client_id[:64]}")
 
 
 class OAuth:
-    """One server's. Every call blocks, and answers whatever it is asked."""
+    """The authorization server. All methods block, and return a response for every request."""
 
     def __init__(self, book: Book, settings: Callable[[], Settings]) -> None:
-        """Args: `settings`: those in force; asked for each time."""
+        """`settings` returns the current settings."""
         self._core, self._book = Core(book, settings), book
         self._limits = _Limits()
         self.consents = Consents(self._core)
 
     @property
     def endpoints(self) -> Endpoints:
-        """Where its parts are."""
+        """The addresses of its parts."""
         return self._core.endpoints
 
     def register(self, body: bytes, sender: Sender) -> Answer:
@@ -84,9 +84,9 @@ class OAuth:
         """End the grant of a token that a client needs no more (RFC 7009)."""
         return self._answer(self._revoke, form, sender)
 
-    def _answer(self, work: Callable[[Asked], Answer], form: str, sender: Sender) -> Answer:
+    def _answer(self, work: Callable[[OAuthRequest], Answer], form: str, sender: Sender) -> Answer:
         try:
-            asked = Asked("POST", form, sender)
+            asked = OAuthRequest("POST", form, sender)
             wait = self._limits.take(asked.get("client_id"), sender.network)
             if wait:
                 return _come_again(wait)
@@ -95,7 +95,7 @@ class OAuth:
         except OAuth2Error as error:
             return _refuse(error)
 
-    def _give_tokens(self, asked: Asked) -> Answer:
+    def _give_tokens(self, asked: OAuthRequest) -> Answer:
         if asked.get("grant_type") not in GRANT_TYPES:
             raise OAuth2Error("unsupported grant_type", error="unsupported_grant_type")
         answer: Answer = self._core.create_token_response(asked)
@@ -103,7 +103,7 @@ class OAuth:
             self._book.clients.use(asked.client.id)
         return answer
 
-    def _begin_device(self, asked: Asked) -> Answer:
+    def _begin_device(self, asked: OAuthRequest) -> Answer:
         client: Client = self._core.authenticate_client(asked, ["none"], "device_authorization")
         if not client.check_grant_type(DEVICE_CODE):
             raise UnauthorizedClientError("this client is not registered for the device flow")
@@ -121,7 +121,7 @@ class OAuth:
         }  # fmt: skip
         return Answer(200, told)
 
-    def _revoke(self, asked: Asked) -> Answer:
+    def _revoke(self, asked: OAuthRequest) -> Answer:
         client: Client = self._core.authenticate_client(asked, ["none"], "revocation")
         if not asked.get("token"):
             raise InvalidRequestError("token is missing")

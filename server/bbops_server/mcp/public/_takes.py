@@ -1,4 +1,4 @@
-"""What several public tools take: nothing, or a project."""
+"""Parameters of several public tools: none, or a project."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Id = Annotated[str, msgspec.Meta(description="as in project_list")]
 
 
 class Nothing(ToolParams, frozen=True):
-    """Takes nothing."""
+    """No parameters."""
 
 
 class Chosen(ToolParams, frozen=True):

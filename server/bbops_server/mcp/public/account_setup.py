@@ -1,4 +1,4 @@
-"""account_setup: fill in what is missing of a profile; nothing that is there is changed."""
+"""account_setup: fill in the missing fields of a profile."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Profile(ToolParams, frozen=True):
 
 
 class Saved(ToolResult, frozen=True):
-    """What the profile is now."""
+    """The new profile."""
 
     name: str
     company: str
@@ -30,11 +30,11 @@ class Saved(ToolResult, frozen=True):
 
 
 async def save(at: PublicContext, given: Profile) -> Saved:
-    """Fill the empty fields in."""
+    """Fill in the empty fields."""
     person = await find_person(at)
     missing, filled = (
         find_missing(person),
-        [one for one in ("name", "company") if getattr(given, one)],
+        [field for field in ("name", "company") if getattr(given, field)],
     )
     taken = [field for field in filled if field not in missing]
     if taken:

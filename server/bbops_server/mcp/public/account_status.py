@@ -1,4 +1,4 @@
-"""account_status: who somebody is here, and what is missing."""
+"""account_status: the account of the signed-in user, and the missing fields of its profile."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ PROFILE = ("name", "company")
 
 
 class Workspace(msgspec.Struct, frozen=True):
-    """What owns the projects of this server."""
+    """The owner of the projects of this server."""
 
     name: str
     company: str
 
 
 class Account(ToolResult, frozen=True):
-    """Whose account it is. `missing_fields` are what account_setup takes."""
+    """The signed-in account. `missing_fields` are parameters of account_setup."""
 
     email: str
     name: str
@@ -33,7 +33,7 @@ class Account(ToolResult, frozen=True):
 
 
 async def find_person(at: PublicContext) -> Person:
-    """Return whose account it is. Raises: Refused: it is gone."""
+    """Return the signed-in account. Raises: ToolError: it no longer exists."""
     found = await at.ask(at.book.people.get, at.caller.person)
     if found is None:
         raise ToolError("this account no longer exists", hint="sign in again")
@@ -46,7 +46,7 @@ def find_missing(person: Person) -> list[str]:
 
 
 async def show(at: PublicContext, _: Nothing) -> Account:
-    """Show it."""
+    """Return the account."""
     person, workspace = await find_person(at), await at.ask(at.book.workspaces.get)
     missing = find_missing(person)
     fill = NextCall("account_setup", dict.fromkeys(missing, "…"), "ask the person for these")

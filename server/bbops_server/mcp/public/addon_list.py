@@ -33,7 +33,7 @@ class Parameter(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """One step; its parameters and the example only where one addon was asked for.
+    """A step; with its parameters and an example if one addon is requested.
 
     Attributes:
         not_supported: this version does not run it yet.
@@ -47,11 +47,11 @@ class Step(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class Addon(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """One addon: what `addons/<id>.yaml` must hold, and which of it are secrets.
+    """An addon: the keys of `addons/<id>.yaml`, and the secrets among them.
 
     Attributes:
         service: the service that its steps call; empty if they run on the server.
-        key_source: where its key is made.
+        key_source: the page that creates its key.
         not_supported: this version runs none of its steps yet.
     """
 
@@ -69,17 +69,17 @@ class Addon(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
 
 
 class Addons(ToolResult, frozen=True):
-    """By id."""
+    """Addons by id."""
 
     addons: list[Addon]
 
 
 async def show(at: PublicContext, wanted: AddonListParams) -> Addons:
-    """Show them."""
+    """List the addons."""
     known = await asyncio.to_thread(_read_addons)
     if not wanted.addon:
         first = NextCall("addon_list", {"addon": next(iter(known))}, "one addon in detail")
-        return Addons(addons=[_addon(at, id_, one) for id_, one in known.items()], next=[first])
+        return Addons(addons=[_addon(at, id_, kind) for id_, kind in known.items()], next=[first])
     if wanted.addon not in known:
         raise ToolError(
             f"there is no addon '{wanted.addon[:64]}'", hint=suggest(wanted.addon, known),
@@ -101,8 +101,8 @@ def _is_unsupported(id_: str, action: str = "") -> bool:
 
 def _addon(at: PublicContext, id_: str, kind: AddonKind) -> Addon:
     steps = [
-        Step(f"{id_}.{name}", one.summary, _is_unsupported(id_, name))
-        for name, one in kind.actions.items()
+        Step(f"{id_}.{name}", action.summary, _is_unsupported(id_, name))
+        for name, action in kind.actions.items()
     ]
     return Addon(
         id_, kind.title, kind.summary, list(kind.needs_config), sorted(kind.secrets), steps,
@@ -114,11 +114,11 @@ def _addon(at: PublicContext, id_: str, kind: AddonKind) -> Addon:
 def _in_detail(at: PublicContext, id_: str, kind: AddonKind) -> Addon:
     steps = [
         Step(
-            f"{id_}.{name}", one.summary, _is_unsupported(id_, name),
-            [Parameter(p.name, p.takes, p.required, p.description) for p in one.parameters],
-            one.example,
+            f"{id_}.{name}", action.summary, _is_unsupported(id_, name),
+            [Parameter(p.name, p.takes, p.required, p.description) for p in action.parameters],
+            action.example,
         )
-        for name, one in kind.actions.items()
+        for name, action in kind.actions.items()
     ]  # fmt: skip
     return msgspec.structs.replace(_addon(at, id_, kind), steps=steps, example=kind.config_example)
 

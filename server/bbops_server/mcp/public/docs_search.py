@@ -13,7 +13,7 @@ from bbops_server.mcp.public_context import PublicContext
 
 
 class Query(ToolParams, frozen=True):
-    """What is looked for."""
+    """A query for the documentation."""
 
     query: Annotated[
         str, msgspec.Meta(description="a few words, such as 'cursor paging'", max_length=200)
@@ -21,8 +21,8 @@ class Query(ToolParams, frozen=True):
     limit: Annotated[int, msgspec.Meta(ge=1, le=20)] = 5
 
 
-class Found(msgspec.Struct, frozen=True):
-    """A section. `url` is of the whole page as Markdown, with the section's anchor."""
+class FoundSection(msgspec.Struct, frozen=True):
+    """A section. `url` is the address of its page as Markdown, with the section's anchor."""
 
     page: str
     section: str
@@ -31,9 +31,9 @@ class Found(msgspec.Struct, frozen=True):
 
 
 class Sections(ToolResult, frozen=True):
-    """The best first; none is no error."""
+    """Matching sections, best first; empty if none match."""
 
-    results: list[Found]
+    results: list[FoundSection]
 
 
 async def find(at: PublicContext, wanted: Query) -> Sections:
@@ -43,9 +43,9 @@ async def find(at: PublicContext, wanted: Query) -> Sections:
     return Sections(results=[_show(at, hit) for hit in hits], next=following)
 
 
-def _show(at: PublicContext, hit: Hit) -> Found:
+def _show(at: PublicContext, hit: Hit) -> FoundSection:
     url = at.link(f"/docs/{hit.page}#{hit.anchor}")
-    return Found(hit.title, hit.heading, hit.snippet, url)
+    return FoundSection(hit.title, hit.heading, hit.snippet, url)
 
 
 TOOL = McpTool(

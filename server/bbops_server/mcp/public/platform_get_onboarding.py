@@ -1,4 +1,4 @@
-"""platform_get_onboarding: the first call of an agent that has just connected."""
+"""platform_get_onboarding: the first call of a connected agent."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from bbops_server.mcp.public_context import PublicContext
 
 
 class Step(msgspec.Struct, frozen=True):
-    """One step. `tool` is empty where it is not done by a call."""
+    """A step. `tool` is empty for a step without a call."""
 
     do: str
     tool: str = ""
 
 
 class Onboarding(ToolResult, frozen=True):
-    """Where somebody stands, and what comes next, in order."""
+    """The state of the sign-in, and the next steps in order."""
 
     signed_in: bool
     signed_in_as: str
@@ -43,7 +43,7 @@ _WORK = [
 
 
 async def begin(at: PublicContext, _: Nothing) -> Onboarding:
-    """Say what comes next for whoever asks."""
+    """Return the next steps of the caller."""
     granted = at.granted
     if granted is None:
         first = NextCall("project_list", why="lets your client sign in, then lists the projects")

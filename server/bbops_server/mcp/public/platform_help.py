@@ -19,7 +19,7 @@ ABOUT = (
 
 
 class Rule(msgspec.Struct, frozen=True):
-    """One rule, and why."""
+    """A rule, and its reason."""
 
     rule: str
     why: str
@@ -41,7 +41,7 @@ RULES = [
 
 
 class Help(ToolResult, frozen=True):
-    """What it is, and where things are.
+    """The purpose of the service, and its addresses.
 
     Attributes:
         not_supported: parts of the language that are checked, and that this version does not run.
@@ -66,7 +66,7 @@ def _find_unsupported() -> list[str]:
 
 
 async def explain(at: PublicContext, _: Nothing) -> Help:
-    """Say it."""
+    """Return the help."""
     return Help(
         version=bbops.__version__, about=ABOUT,
         not_supported=await asyncio.to_thread(_find_unsupported), mcp_url=at.link(MCP_PATH),

@@ -1,4 +1,4 @@
-"""project_get_public_context: what may be told of a project before anybody works on it."""
+"""project_get_public_context: a summary of a project that is safe to show to anyone."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MOST_ROUTES = 100
 
 
 class Route(msgspec.Struct, frozen=True, rename="camel"):
-    """What callers may ask; `is_open` where they need not be known."""
+    """A route; `is_open` if it needs no sign-in."""
 
     method: str
     path: str
@@ -24,14 +24,14 @@ class Route(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class _Contract(msgspec.Struct, frozen=True):
-    """What is read of a contract."""
+    """The used members of a contract."""
 
     description: str = ""
     operations: list[Any] = []
 
 
 class Context(ToolResult, frozen=True):
-    """What its callers may know, and how far it is; no rows, names of people or settings."""
+    """The routes and the status of a project, without rows, names of people or settings."""
 
     project_id: str
     url: str
@@ -44,12 +44,12 @@ class Context(ToolResult, frozen=True):
 
 
 async def show(at: PublicContext, chosen: Chosen) -> Context:
-    """Show it."""
+    """Return the context."""
     found = at.project(chosen.project_id)
     contract = await _read_contract(at, found.name)
     routes = [
-        Route(one["method"], one["path"], one["description"], one["is_open"])
-        for one in contract.operations
+        Route(route["method"], route["path"], route["description"], route["is_open"])
+        for route in contract.operations
     ]
     return Context(
         project_id=found.name, url=found.url, description=contract.description,

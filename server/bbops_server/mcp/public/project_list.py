@@ -1,4 +1,4 @@
-"""project_list: the projects that somebody has access to."""
+"""project_list: the projects that the caller has access to."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from bbops_server.mcp.public_context import PublicContext
 
 
 class Line(msgspec.Struct, frozen=True, rename="camel"):
-    """One project. `url` is its API's address, never that of its MCP server."""
+    """A project. `url` is the address of its API, not of its MCP server."""
 
     project_id: str
     url: str
@@ -22,19 +22,19 @@ class Line(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Projects(ToolResult, frozen=True):
-    """All that somebody has a role in."""
+    """The projects in which the caller has a role."""
 
     projects: list[Line]
 
 
 async def show(at: PublicContext, _: Nothing) -> Projects:
-    """Show them."""
+    """List the projects."""
     found = at.projects()
     if not found:
         create = NextCall("project_create", {"name": "my-backend"}, "shows how to create one")
         return Projects(projects=[], next=[create])
-    choose = [NextCall("project_select", {"projectId": one.name}) for one in found[:2]]
-    return Projects(projects=[_line(at, one) for one in found], next=choose)
+    choose = [NextCall("project_select", {"projectId": status.name}) for status in found[:2]]
+    return Projects(projects=[_line(at, status) for status in found], next=choose)
 
 
 def _line(at: PublicContext, status: Status) -> Line:

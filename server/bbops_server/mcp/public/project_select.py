@@ -10,7 +10,7 @@ from bbops_server.mcp.public_context import PublicContext
 
 
 class Selected(ToolResult, frozen=True):
-    """Its addresses. `mcp_url` is used as it is; no other is made from it."""
+    """The addresses of a project. `mcp_url` is used unchanged, and never derived."""
 
     project_id: str
     mcp_url: str
@@ -19,7 +19,7 @@ class Selected(ToolResult, frozen=True):
 
 
 async def select(at: PublicContext, chosen: Chosen) -> Selected:
-    """Return its addresses."""
+    """Return the addresses of a project."""
     found = at.project(chosen.project_id)
     bind = NextCall("project_connect", {"projectId": found.name}, "how this workspace is connected")
     return Selected(
