@@ -1,4 +1,4 @@
-"""The addresses of projects' MCP servers: keys that say nothing of the project, and stay."""
+"""The addresses of projects' MCP servers: permanent keys that do not reveal the project."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from bbops_server.accounts.tables import mcp_addresses
 
 
 class Addresses:
-    """Gives each project its key, once, and finds it again."""
+    """Creates and finds the key of each project."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def of(self, project: str) -> str:
-        """Return a project's key, made when it is first asked for."""
+        """Return a project's key, created on first use."""
         wanted = sa.select(mcp_addresses.c.key).where(mcp_addresses.c.project == project)
         with self._store.reading() as connection:
             found = connection.scalar(wanted)
         return self._make(project, wanted) if found is None else found
 
     def project(self, key: str) -> str | None:
-        """Return whose key this is; None when it is nobody's."""
+        """Return the project of a key; None for an unknown key."""
         wanted = sa.select(mcp_addresses.c.project).where(mcp_addresses.c.key == key)
         with self._store.reading() as connection:
             return connection.scalar(wanted)
@@ -32,7 +32,7 @@ class Addresses:
         key = make_id()
         with self._store.writing() as connection:
             found = connection.scalar(wanted)
-            if found is not None:  # somebody else was first
+            if found is not None:  # another process was faster
                 return found
             connection.execute(mcp_addresses.insert().values(key=key, project=project))
         return key

@@ -1,4 +1,4 @@
-"""Who brought which commits: their own work, whoever proposes it."""
+"""Users who pushed commits, which count as their work in every proposal."""
 
 from __future__ import annotations
 
@@ -11,42 +11,42 @@ from bbops_server.accounts.store import Store
 from bbops_server.accounts.tables import arrivals
 
 MOST_KEPT: Final = 500_000
-"""The newest, of all repositories together; some 100 bytes each."""
+"""The number of stored commits of all repositories; some 100 bytes each."""
 
 _AT_ONCE: Final = 500
 
 
 class Arrivals:
-    """Writes and reads who pushed commits. An id names one commit, in whatever repository it is."""
+    """The users who pushed commits. An id belongs to one commit in all repositories."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def add(self, commits: Sequence[str], who: str) -> None:
-        """Remember who brought commits, which nobody else had here; the oldest are forgotten.
+        """Store the user who pushed commits that are new here; the oldest are deleted.
 
         Args:
             commits: whole ids.
-            who: their e-mail address.
+            who: the e-mail address of the user.
         """
         if not commits:
             return
         at = self._store.now()
         with self._store.noting() as connection:
             known = _find(connection, commits, arrivals.c.who == who, arrivals.c.commit_id)
-            rows = [{"commit_id": one, "who": who, "at": at} for one in {*commits} - known]
+            rows = [{"commit_id": commit, "who": who, "at": at} for commit in {*commits} - known]
             if rows:
                 connection.execute(arrivals.insert(), rows)
             _forget_old(connection)
 
     def claim(self, commits: Sequence[str], who: str) -> None:
-        """Remember commits as somebody's that nobody has brought: they were made here."""
+        """Store a user for commits without one: they were made on this server."""
         with self._store.reading() as connection:
             known = _find(connection, commits, sa.true(), arrivals.c.commit_id)
-        self.add([one for one in commits if one not in known], who)
+        self.add([commit for commit in commits if commit not in known], who)
 
     def find(self, commits: Sequence[str]) -> frozenset[str]:
-        """Return the e-mail addresses of all who brought some of these commits."""
+        """Return the e-mail addresses of all users who pushed some of these commits."""
         with self._store.reading() as connection:
             return frozenset(_find(connection, commits, sa.true(), arrivals.c.who))
 

@@ -1,4 +1,4 @@
-"""What was done to the server, by whom and from where. It only grows, and holds no secret."""
+"""The audit log: actions, their users and addresses. It only grows, and has no secrets."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ _LENGTHS = {"who": 254, "token": 32, "action": 200, "object": 300, "address": 64
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One thing that was done, or was refused.
+    """An action that was done or refused.
 
     Attributes:
-        who: an e-mail address, `local`, or empty for nobody.
-        token: the id of the token it was done by, empty for a session.
-        object: what it was done to.
+        who: an e-mail address, `local`, or empty without a user.
+        token: the id of the token of the request; empty for a session.
+        object: the object of the action.
     """
 
     number: int
@@ -35,7 +35,7 @@ class Entry:
 
 
 class Audit:
-    """Writes entries and reads them; there is no way to change one."""
+    """Writes and reads entries, which never change."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -44,7 +44,7 @@ class Audit:
         self, action: str, *, who: str = "", token: str = "", object: str = "",  # noqa: A002
         address: str = "", outcome: str = "done",
     ) -> None:  # fmt: skip
-        """Write an entry; what is too long is cut."""
+        """Write an entry; long texts are cut."""
         given = {
             "who": who, "token": token, "action": action, "object": object, "address": address,
             "outcome": outcome,
@@ -54,7 +54,7 @@ class Audit:
             connection.execute(audit.insert().values(at=self._store.now(), **values))
 
     def list(self, *, before: int | None = None, limit: int = 100) -> list[Entry]:
-        """Return the newest entries first; `before` is the number of one seen already."""
+        """Return entries, newest first; `before` is the number of the last entry already read."""
         statement = sa.select(audit).order_by(audit.c.number.desc()).limit(limit)
         if before is not None:
             statement = statement.where(audit.c.number < before)

@@ -1,4 +1,4 @@
-"""The book of accounts: one control database, and everything that is asked of it."""
+"""The book of accounts: one control database and its queries."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from bbops_server.accounts.workspace import Workspaces
 
 
 class Book:
-    """Who there is and what they may do. Each call is a transaction of its own, and blocks."""
+    """Accounts and their permissions. Each call is a transaction, and blocks."""
 
     def __init__(self, store: Store) -> None:
         self.people, self.members = People(store), Members(store)
@@ -44,13 +44,13 @@ class Book:
         cls, state: Path, clock: Clock | None = None, postgres: PostgresPlace | None = None,
         *, must_exist: bool = False,
     ) -> Self:  # fmt: skip
-        """Open the book of a state folder, and make it where there is none.
+        """Open the book of a state folder, or create it.
 
         Args:
             state: the folder.
-            clock: the system's by default.
-            postgres: where its book is, if that is not in the folder.
-            must_exist: makes no new one.
+            clock: the clock of the system by default.
+            postgres: the database of the book, if it is not a file in the folder.
+            must_exist: whether to refuse to create one.
 
         Raises:
             DatabaseError: it cannot be opened.
@@ -59,13 +59,13 @@ class Book:
 
     @property
     def edition(self) -> object:
-        """Another one after each write of this process that may change what somebody may do."""
+        """Replaced after each write of this process that may change permissions."""
         return self._store.edition
 
     def renew_edition(self) -> None:
-        """Start another edition after a change of the accounts by another process."""
+        """Replace the edition after a change of the accounts by another process."""
         self._store.edition = object()
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         self._store.close()

@@ -1,6 +1,6 @@
-"""The programs that agents are, as they describe themselves: nothing of it is proven.
+"""Clients: the programs of agents. Their metadata is not verified.
 
-One registers here, or publishes a document whose address is its id.
+A client registers here, or publishes a document at the address that is its id.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from bbops_server.accounts.tables import oauth_clients
 
 UNUSED_LASTS: Final = timedelta(days=1)
 LASTS: Final = timedelta(days=365)
-"""From its last sign-in on."""
+"""The time since its last sign-in."""
 MOST: Final = 5_000
-"""Of those that nobody ever signed in with, the oldest make room."""
+"""The number of clients that were never used; the oldest are deleted."""
 
 Kind = Literal["registered", "document"]
 
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A client: `metadata` is JSON that was checked, and `checked` when."""
+    """A client: `metadata` is JSON, which was checked at `checked`."""
 
     id: str
     metadata: str
@@ -34,19 +34,19 @@ class Described:
 
 
 class Clients:
-    """Keeps clients and finds them."""
+    """Stores and finds clients."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def register(self, metadata: str) -> str:
-        """Keep a new client; return its id."""
+        """Store a new client; return its id."""
         id = make_id()  # noqa: A001
         self._keep(id, "registered", metadata)
         return id
 
     def keep_document(self, address: str, metadata: str) -> None:
-        """Keep what a document says, in the place of what it said before."""
+        """Store the metadata of a document in place of the earlier one."""
         self._keep(address, "document", metadata)
 
     def find(self, id: str) -> Described | None:  # noqa: A002
@@ -57,13 +57,13 @@ class Clients:
         return None if row is None else Described(row.id, row.metadata, row.checked)
 
     def use(self, id: str) -> None:  # noqa: A002
-        """Remember that somebody has signed in with a client."""
+        """Store the time of a sign-in with a client."""
         mine = oauth_clients.update().where(oauth_clients.c.id == id)
         with self._store.noting() as connection:
             connection.execute(mine.values(used=self._store.now()))
 
     def is_fresh(self, client: Described, lasts: timedelta) -> bool:
-        """Return whether a client was checked less than so long ago."""
+        """Return whether a client was checked within the time `lasts`."""
         return self._store.now() - client.checked < lasts
 
     def _keep(self, id: str, kind: Kind, metadata: str) -> None:  # noqa: A002

@@ -6,4 +6,4 @@ from collections.abc import Mapping
 from typing import Final
 
 FEATURES: Final[Mapping[str, bool]] = {"restChannels": True}
-"""Each feature that can be switched, and whether it is on where nobody has said."""
+"""Features that can be switched, with their defaults."""

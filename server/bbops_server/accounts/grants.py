@@ -1,6 +1,6 @@
-"""What people let agents do: approved in a browser, held against every call, ended by a word.
+"""Grants: access of agents, approved by a user in the browser, and checked at every call.
 
-A grant is for one person, one client and one address. Its tokens are good there alone.
+A grant belongs to one user, one client and one address. Its tokens are valid only there.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from bbops_server.accounts.store import Store
 from bbops_server.accounts.tables import oauth_grants, oauth_tokens, people
 
 MOST_GRANTS: Final = 200
-"""Of one person; the oldest make room."""
+"""The number of one user's grants; the oldest are deleted."""
 _USED_EVERY: Final = timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """What a token opens.
+    """The access of a token.
 
     Attributes:
-        caller: who it speaks for; `key` is the id of the grant.
-        client: what the agent's program calls itself.
-        project: the only one it is good for; empty for all that the person may see.
+        caller: its user; `key` is the id of the grant.
+        client: the name that the agent's program states.
+        project: the only valid project; empty for all that the user may read.
     """
 
     caller: Caller
@@ -40,7 +40,7 @@ class Granted:
 
 
 @dataclass(frozen=True, slots=True)
-class _Known:
+class _CachedGrant:
     granted: Granted
     audience: str
     expires: datetime
@@ -48,12 +48,12 @@ class _Known:
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """What somebody agrees to.
+    """The access that a user approves.
 
     Attributes:
-        client: its id; `client_name` is what it calls itself, which proves nothing.
-        resource: the address that its tokens are good at.
-        project: the only one it is for; empty for all that the person may see.
+        client: the id of the client; `client_name` is the name that it states, unverified.
+        resource: the address of its tokens.
+        project: the only valid project; empty for all that the user may read.
     """
 
     client: str
@@ -65,7 +65,7 @@ class Approval:
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """What somebody is shown of a grant of theirs."""
+    """A grant as its user sees it."""
 
     id: str
     client: str
@@ -77,17 +77,17 @@ class Grant:
 
 
 class Grants:
-    """Finds grants by their tokens, lists and ends them."""
+    """Finds grants by their tokens, and lists and revokes them."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
-        self._remembered: Remembered[_Known] = Remembered()
+        self._remembered: Remembered[_CachedGrant] = Remembered()
 
     def find(self, token: str, resource: str) -> Granted | None:
-        """Return what an access token opens at an address.
+        """Return the access of a token at an address.
 
-        None when it is unknown, has expired, was made for another address, or is of a grant that
-        was revoked or a person who is kept out.
+        None if it is unknown, expired or for another address, if its grant was revoked, or if its
+        user is disabled.
         """
         hashed = hash_key(token)
         edition, now = self._store.edition, self._store.now()
@@ -100,7 +100,7 @@ class Grants:
         return known.granted if is_meant_for(known.audience, resource) else None
 
     def recall(self, token: str, resource: str) -> Granted | None:
-        """Return as `find` what was found a moment ago; never blocks, and None says nothing."""
+        """Return the result of a recent `find`, without blocking; None if there is none."""
         edition, now = self._store.edition, self._store.now()
         known = self._remembered.get(hash_key(token), edition, now)
         if known is None or not is_meant_for(known.audience, resource):
@@ -108,7 +108,7 @@ class Grants:
         return known.granted
 
     def list(self, person: str) -> list[Grant]:
-        """Return somebody's grants that still work, newest first."""
+        """Return the valid grants of a user, newest first."""
         wanted = (
             sa.select(oauth_grants).where(oauth_grants.c.person == person, *_is_good(self._store))
             .order_by(oauth_grants.c.created.desc())
@@ -117,7 +117,7 @@ class Grants:
             return [_grant(row) for row in connection.execute(wanted)]
 
     def revoke(self, person: str, id: str) -> Grant | None:  # noqa: A002
-        """End one of somebody's grants and return it; None when it is none of theirs."""
+        """Revoke a grant of a user and return it; None if it is not theirs."""
         mine = oauth_grants.c.person == person, oauth_grants.c.id == id
         with self._store.writing() as connection:
             wanted = sa.select(oauth_grants).where(*mine, *_is_good(self._store))
@@ -126,7 +126,7 @@ class Grants:
                 end_grant(connection, id, self._store.now())
         return None if row is None else _grant(row)
 
-    def _read(self, hashed: str, now: datetime) -> _Known | None:
+    def _read(self, hashed: str, now: datetime) -> _CachedGrant | None:
         wanted = (
             sa.select(
                 oauth_grants, people.c.email, people.c.name,
@@ -150,7 +150,9 @@ class Grants:
             "grant", row.person, row.email, row.name, role, projects, row.id,
             project=row.project, granted=scopes,
         )  # fmt: skip
-        return _Known(Granted(caller, scopes, row.client_name, row.project), row.resource, row.ends)
+        return _CachedGrant(
+            Granted(caller, scopes, row.client_name, row.project), row.resource, row.ends
+        )
 
     def _use(self, id: str, now: datetime) -> None:  # noqa: A002
         mine = oauth_grants.c.id == id
@@ -159,17 +161,17 @@ class Grants:
 
 
 def is_meant_for(audience: str, resource: str) -> bool:
-    """Return whether tokens for one address are good at another: it, or a project's below it."""
+    """Return whether tokens for an address are valid at a resource: the same, or one below."""
     return resource == audience or resource.startswith(f"{audience}/p/")
 
 
 def add_grant(
     connection: sa.Connection, person: str, approval: Approval, now: datetime, ends: datetime
 ) -> str:
-    """Add a grant in a transaction that does more; return its id.
+    """Add a grant in a larger transaction; return its id.
 
     Args:
-        ends: until when its first tokens must be taken.
+        ends: the deadline for its first tokens.
     """
     _make_room(connection, person, now)
     values = {
@@ -182,15 +184,15 @@ def add_grant(
 
 
 def end_grant(connection: sa.Connection, id: str, now: datetime) -> bool:  # noqa: A002
-    """Revoke a grant in a transaction that does more; False when it was already."""
+    """Revoke a grant in a larger transaction; False if it was revoked already."""
     wanted = oauth_grants.update().where(oauth_grants.c.id == id, oauth_grants.c.revoked.is_(None))
     return bool(connection.execute(wanted.values(revoked=now)).rowcount)
 
 
 def write_scopes(scopes: frozenset[GrantScope]) -> str:
-    """Return scopes as they are told and kept, with what they take along."""
+    """Return scopes as text, with the scopes that they include."""
     whole = complete(scopes)
-    return " ".join(one for one in GrantScope if one in whole)
+    return " ".join(scope for scope in GrantScope if scope in whole)
 
 
 def _make_room(connection: sa.Connection, person: str, now: datetime) -> None:

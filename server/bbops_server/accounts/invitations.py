@@ -1,4 +1,4 @@
-"""Invitations: a link for one e-mail address, good once and for a week."""
+"""Invitations: a link for one e-mail address, valid once and for a week."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ MOST_OPEN: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class Invitation:
-    """Somebody who may make an account, and the role they get: in `project`, or everywhere."""
+    """The right to create an account with a role: in `project`, or everywhere."""
 
     id: str
     email: str
@@ -34,7 +34,7 @@ class Invitation:
 
 
 class Invitations:
-    """Makes invitations and takes them up."""
+    """Creates, lists and accepts invitations."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -42,10 +42,10 @@ class Invitations:
     def make(
         self, email: str, role: Role, *, invited_by: str, project: str = ""
     ) -> tuple[str, Invitation]:
-        """Return the key for a link, of which only the hash is kept, and the invitation.
+        """Create an invitation; return the key of its link, of which only the hash is stored.
 
         Raises:
-            AccountError: the address is none, or has an account; too many are open.
+            AccountError: the address is not valid or has an account, or too many are open.
         """
         key, now, email = make_key("bbi"), self._store.now(), tidy_email(email)
         values = {
@@ -60,12 +60,12 @@ class Invitations:
             return key, _invitation(connection.execute(found).one())
 
     def find(self, key: str) -> Invitation | None:
-        """Return what a key invites to; None when it was used, withdrawn or has expired."""
+        """Return the open invitation of a key; None if it was used, withdrawn or has expired."""
         with self._store.reading() as connection:
             return _find(connection, key, self._store.now())
 
     def list(self) -> list[Invitation]:
-        """Return the invitations that are open, newest first."""
+        """Return the open invitations, newest first."""
         statement = (
             sa.select(invitations).where(*_is_open(self._store.now()))
             .order_by(invitations.c.created.desc())
@@ -74,14 +74,14 @@ class Invitations:
             return [_invitation(row) for row in connection.execute(statement)]
 
     def withdraw(self, id: str) -> bool:  # noqa: A002
-        """Take an invitation back; False when it is not open."""
+        """Withdraw an invitation; False if it is not open."""
         now = self._store.now()
         wanted = invitations.update().where(invitations.c.id == id, *_is_open(now))
         with self._store.writing() as connection:
             return bool(connection.execute(wanted.values(used=now)).rowcount)
 
     def accept(self, key: str, new: NewPerson, identity: Identity | None = None) -> Person:
-        """Create account that was invited to; the invitation is used up with it.
+        """Create the account of an invitation, which is then used.
 
         Raises:
             AccountError: it is for another address, is not open, or the account exists.

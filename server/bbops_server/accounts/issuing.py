@@ -1,7 +1,7 @@
-"""Keys of grants: codes that become tokens once, and refresh tokens that are new each time.
+"""Keys of grants: codes, which give tokens once, and refresh tokens, which change at each use.
 
-What is used a second time was stolen by one of the two who used it: the whole grant ends then.
-Agents that share a refresh token may use it at once, so within ten seconds that is no theft.
+A second use means that a key was stolen, so it revokes the grant. Within ten seconds, agents that
+share a refresh token may use it at the same time.
 Source: RFC 9700, sections 4.5 and 4.14.
 """
 
@@ -21,17 +21,17 @@ from bbops_server.accounts.tables import oauth_codes, oauth_grants, oauth_tokens
 CODE_LASTS: Final = timedelta(minutes=1)
 ACCESS_LASTS: Final = timedelta(hours=1)
 REFRESH_LASTS: Final = timedelta(days=30)
-"""From its last use on; who is away for longer signs in again."""
+"""The time since its last use; after that, the user signs in again."""
 GRACE: Final = timedelta(seconds=10)
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a code, a refresh token or an access token stands for.
+    """The grant of a code, a refresh token or an access token.
 
     Attributes:
-        key_hash: what the code or refresh token is known by.
-        scopes: all that was approved.
+        key_hash: the hash of the code or refresh token.
+        scopes: the approved scopes.
         redirect_uri, challenge: of a code; empty otherwise.
     """
 
@@ -46,7 +46,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Issued:
-    """New tokens, told once; `refresh` is empty for a client that never refreshes."""
+    """New tokens; `refresh` is empty for a client without refresh tokens."""
 
     access: str
     refresh: str
@@ -57,22 +57,22 @@ class Replayed(Exception):
     """A key was used a second time, and its grant has ended."""
 
     def __init__(self, row: Any, what: str) -> None:
-        """Args: `row`: of the grant and its person."""
+        """`row` is of the grant and its user."""
         super().__init__(what)
         self.what, self.grant, self.email, self.client = what, row.id, row.email, row.client_name
 
 
 class Issuing:
-    """Gives out the keys of grants and takes them back."""
+    """Issues and revokes the keys of grants."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def approve(self, person: str, approval: Approval, redirect_uri: str, challenge: str) -> str:
-        """Keep what somebody agrees to; return the code that its client takes tokens for.
+        """Store an approval; return the code that its client exchanges for tokens.
 
         Args:
-            challenge: the SHA-256 of a secret of the client's, as RFC 7636 writes it.
+            challenge: the SHA-256 of a secret of the client, in the form of RFC 7636.
         """
         key, now = make_grant_key("bbc"), self._store.now()
         ends = now + CODE_LASTS
@@ -86,7 +86,7 @@ class Issuing:
         return key
 
     def find_code(self, code: str) -> Held | None:
-        """Return what a code stands for; None when it is unknown, too old, or its grant ended.
+        """Return the grant of a code; None if it is unknown, expired or revoked.
 
         Raises:
             Replayed: it was used already.
@@ -103,10 +103,10 @@ class Issuing:
         )
 
     def redeem_code(self, held: Held, issued: Issued) -> bool:
-        """Keep the tokens that a code became; False when it ended meanwhile.
+        """Store the tokens of a code; False if the code has ended meanwhile.
 
         Raises:
-            Replayed: somebody was faster.
+            Replayed: another request was faster.
         """
         code = oauth_codes.c
         spent = oauth_codes.update().where(code.hash == held.key_hash, code.used.is_(None))
@@ -122,10 +122,10 @@ class Issuing:
         return bool(is_first)
 
     def find_refresh(self, refresh: str) -> Held | None:
-        """Return what a refresh token stands for; None as of `find_code`.
+        """Return the grant of a refresh token; None as for `find_code`.
 
         Raises:
-            Replayed: it was used already, and not a moment ago.
+            Replayed: it was used more than ten seconds ago.
         """
         row = self._find(oauth_tokens, oauth_tokens.c.refresh_hash == hash_key(refresh))
         now = self._store.now()
@@ -136,7 +136,7 @@ class Issuing:
         return Held(row.refresh_hash, row.id, row.client, row.scopes, row.resource)
 
     def rotate(self, held: Held, issued: Issued) -> None:
-        """Keep the tokens that a refresh token became."""
+        """Store the tokens of a refresh token."""
         now, token = self._store.now(), oauth_tokens.c
         rotated = oauth_tokens.update().where(
             token.refresh_hash == held.key_hash, token.rotated.is_(None)
@@ -146,21 +146,21 @@ class Issuing:
             add_tokens(connection, held.grant, issued, now)
 
     def find_token(self, token: str) -> Held | None:
-        """Return what an access or refresh token stands for, also one that is spent."""
+        """Return the grant of an access or refresh token, used ones included."""
         hashed, known = hash_key(token), oauth_tokens.c
         row = self._find(oauth_tokens, sa.or_(known.hash == hashed, known.refresh_hash == hashed))
         return None if row is None else Held(hashed, row.id, row.client, row.scopes, row.resource)
 
     def end(self, held: Held) -> str:
-        """End a grant; return the e-mail address of its person."""
+        """Revoke a grant; return the e-mail address of its user."""
         wanted = sa.select(people.c.email).join(oauth_grants).where(oauth_grants.c.id == held.grant)
         with self._store.writing() as connection:
             end_grant(connection, held.grant, self._store.now())
             return str(connection.execute(wanted).scalar_one())
 
     def _find(self, table: sa.Table, wanted: sa.ColumnElement[bool]) -> Any:
-        """Return a key with its grant and person, where both are good."""
-        keys = [one for one in table.c if one.name not in {"expires", "scopes"}]
+        """Return a key with its grant and user, if the grant is valid and the user enabled."""
+        keys = [column for column in table.c if column.name not in {"expires", "scopes"}]
         statement = (
             sa.select(oauth_grants, people.c.email, table.c.expires.label("key_expires"), *keys)
             .select_from(table).join(oauth_grants).join(people)
@@ -176,12 +176,12 @@ class Issuing:
 
 
 def make_tokens(scopes: str, *, with_refresh: bool = True) -> Issued:
-    """Return new tokens, which open nothing until they are kept."""
+    """Return new tokens, which are valid once they are stored."""
     return Issued(make_grant_key("bba"), make_grant_key("bbr") if with_refresh else "", scopes)
 
 
 def add_tokens(connection: sa.Connection, grant: str, issued: Issued, now: datetime) -> None:
-    """Keep tokens in a transaction that does more; their grant lasts as long as they."""
+    """Store tokens in a larger transaction; their grant lasts as long as they do."""
     expires = now + ACCESS_LASTS
     ends = now + REFRESH_LASTS if issued.refresh else expires
     mine = oauth_tokens.c.grant_id == grant

@@ -1,4 +1,4 @@
-"""Counts of attempts in sliding windows, and keys that are remembered for a moment."""
+"""Counts of attempts in sliding windows, and a short cache by key."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from time import monotonic
 from typing import Final, Generic, TypeVar
 
 MOST_KEYS = 20_000
-"""What was tried longest ago is forgotten first."""
+"""The number of counted keys; the least recently used are dropped."""
 
 
 class Limit:
@@ -25,9 +25,9 @@ class Limit:
         self._lock = threading.Lock()
 
     def take(self, key: str) -> int:
-        """Count an attempt; return 0, or after how many seconds to come again.
+        """Count an attempt; return 0, or the seconds until the next attempt.
 
-        One that is refused does not count.
+        A refused attempt does not count.
         """
         now = self._clock()
         with self._lock:
@@ -43,35 +43,35 @@ class Limit:
         return 0
 
     def forget(self, key: str) -> None:
-        """Begin anew with a key: it was somebody who may."""
+        """Reset the count of a key after a success."""
         with self._lock:
             self._seen.pop(key, None)
 
 
-# ---- Remember for a moment what keys were found to open: an agent asks again and again with one
+# ---- A cache of lookups by key, because an agent sends many requests with one
 
 V = TypeVar("V")
 
 LASTS: Final = timedelta(seconds=5)
-"""Another server on the same PostgreSQL may have changed it since."""
+"""Short, because another server on the same PostgreSQL may change the accounts."""
 MOST: Final = 20_000
 
 
 class Remembered(Generic[V]):
-    """What was found, by the hashes of keys. Safe to use from threads."""
+    """A cache by the hashes of keys. Safe to use from threads."""
 
     def __init__(self) -> None:
         self._kept: dict[str, tuple[object, datetime, V]] = {}
 
     def get(self, hashed: str, edition: object, now: datetime) -> V | None:
-        """Return what was found in this edition of the store, a moment ago."""
+        """Return the recent value of a key in this edition of the store."""
         found = self._kept.get(hashed)
         if found is None or found[0] is not edition or found[1] <= now:
             return None
         return found[2]
 
     def keep(self, hashed: str, value: V, edition: object, now: datetime, until: datetime) -> None:
-        """Keep what was found, `until` at most; `edition` is from before it was looked up."""
+        """Store a value, until `until` at most; `edition` is from before the lookup."""
         if len(self._kept) >= MOST:
             self._kept = {}
         self._kept[hashed] = edition, min(now + LASTS, until), value

@@ -20,19 +20,19 @@ from bbops_server.accounts.tables import oauth_devices
 from bbops_server.process.host.system import SystemRandom
 
 LASTS_SECONDS: Final = 600
-# ---- Devices that wait for somebody: they show a short code, and a person types it in a browser
+# ---- Devices that show a short code, which a user enters in the browser
 # Source: RFC 8628.
 
 MOST: Final = 2_000
 _SIGNS: Final = "BCDFGHJKLMNPQRSTVWXZ"
-"""No vowels, so no words; nothing that is read as a digit."""
+"""No vowels, so no words; no letters that look like digits."""
 
 _random = SystemRandom()
 
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """One of them. `client` is what the other machine calls itself, which proves nothing."""
+    """A sign-in. `client` is the name that the other machine states, unverified."""
 
     code: str
     client: str
@@ -45,14 +45,14 @@ class Login:
 
 
 class Logins:
-    """Remembers them in this process; the oldest make room. Safe to use from threads."""
+    """Sign-ins in this process; the oldest are dropped. Safe to use from threads."""
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Login] = OrderedDict()
         self._lock = threading.Lock()
 
     def begin(self, client: str, address: str, scopes: tuple[Scope, ...]) -> tuple[str, Login]:
-        """Return the key that the other machine asks by, and what is to be approved."""
+        """Return the key of the other machine, and the sign-in to approve."""
         key = make_key("bbd")
         login = Login(make_code(), client, address, scopes, monotonic())
         with self._lock:
@@ -62,14 +62,14 @@ class Logins:
         return key, login
 
     def find(self, code: str) -> Login | None:
-        """Return the one of a code that waits for an approval; case and blanks do not count."""
+        """Return the waiting sign-in of a code; case and spaces are ignored."""
         wanted = code.strip().upper().replace(" ", "-")
         with self._lock:
             found = [one for one in self._kept.values() if one.code == wanted]
         return next((one for one in found if _waits(one)), None)
 
     def decide(self, login: Login, *, person: str, email: str, approve: bool) -> None:
-        """Keep somebody's decision; a second one changes nothing."""
+        """Store a decision; a second one changes nothing."""
         with self._lock:
             for key, one in self._kept.items():
                 if one == login:
@@ -77,7 +77,7 @@ class Logins:
                     self._kept[key] = replace(one, outcome=outcome, person=person, email=email)
 
     def take(self, key: str) -> Login | None:
-        """Return how it is with a key's; one that is decided is told once. None: there is none."""
+        """Return the sign-in of a key, a decided one only once; None without one."""
         hashed = hash_key(key)
         with self._lock:
             found = self._kept.get(hashed)
@@ -94,7 +94,7 @@ def _waits(login: Login) -> bool:
 
 
 def make_code() -> str:
-    """Return a code that is read from one screen and typed at another: 34 bits."""
+    """Return a code to type on another device: 34 bits."""
     signs = "".join(_SIGNS[_random.integer(0, len(_SIGNS) - 1)] for _ in range(8))
     return f"{signs[:4]}-{signs[4:]}"
 
@@ -112,10 +112,10 @@ class Device:
     """A sign-in of a device that waits or has waited.
 
     Attributes:
-        wish: what it asks for.
-        address: where it asked from.
-        is_over: whether it has waited for too long.
-        grant: what it got, once it is approved.
+        wish: the requested access.
+        address: the address of the device.
+        is_over: whether its time has passed.
+        grant: the id of the approved grant.
     """
 
     key_hash: str
@@ -173,7 +173,7 @@ class Devices:
         return self._read(oauth_devices.c.hash == hash_key(key))
 
     def is_hasty(self, device: Device) -> bool:
-        """Return whether a device that waits asks again too soon; it is to wait longer then."""
+        """Return whether a waiting device polls too soon; its interval then grows."""
         now, mine = self._store.now(), oauth_devices.c.hash == device.key_hash
         wanted = sa.select(oauth_devices.c.asked, oauth_devices.c.interval_seconds).where(mine)
         with self._store.noting() as connection:
@@ -185,7 +185,7 @@ class Devices:
         return is_hasty
 
     def redeem(self, device: Device, issued: Issued) -> bool:
-        """Keep the tokens of an approved device; False when it got them already."""
+        """Store the tokens of an approved device; False if it has tokens already."""
         known = oauth_devices.c
         spent = oauth_devices.update().where(
             known.hash == device.key_hash, known.outcome == "approved"

@@ -1,4 +1,4 @@
-"""Who has which role: in the workspace, and in single projects."""
+"""The roles of users in the workspace and in projects."""
 
 from __future__ import annotations
 
@@ -14,22 +14,22 @@ from bbops_server.accounts.text_rules import tidy_text
 from bbops_server.accounts.workspace import WORKSPACE
 
 Roles = tuple[Role | None, Mapping[str, Role]]
-"""Somebody's role in the workspace, and those in single projects."""
+"""The role of a user in the workspace, and the roles in projects."""
 
 
 class Members:
-    """Gives and takes roles."""
+    """Reads and changes roles."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
 
     def roles(self, person: str) -> Roles:
-        """Return somebody's roles."""
+        """Return the roles of a user."""
         with self._store.reading() as connection:
             return roles_of(connection, person)
 
     def roles_of_all(self) -> dict[str, Roles]:
-        """Return the roles of everybody who has any, by their id."""
+        """Return the roles of all users with roles, by id."""
         found: dict[str, tuple[Role | None, dict[str, Role]]] = {}
         with self._store.reading() as connection:
             for row in connection.execute(sa.select(memberships)):
@@ -39,9 +39,9 @@ class Members:
         return dict(found)
 
     def read(self) -> dict[str, set[str]]:
-        """Return the ids of all who have a role and are not kept out, by project.
+        """Return the ids of enabled users with a role, by project. O(roles).
 
-        Those of the workspace are under an empty name. O(roles).
+        The name of the workspace is empty.
         """
         found: dict[str, set[str]] = {}
         own = sa.select(memberships.c.person, sa.literal("").label("project"))
@@ -54,10 +54,10 @@ class Members:
         return found
 
     def set_role(self, person: str, role: Role | None, project: str = "") -> None:
-        """Give somebody a role in the workspace or in one project; None takes it away.
+        """Set the role of a user in the workspace or in one project; None removes it.
 
         Raises:
-            AccountError: nobody would be left who may manage the server.
+            AccountError: the server would have no owner.
         """
         with self._store.writing() as connection:
             set_role(connection, person, role, tidy_text(project, "name of the project"))
@@ -65,7 +65,7 @@ class Members:
 
 
 def set_role(connection: sa.Connection, person: str, role: Role | None, project: str) -> None:
-    """Change a role in a transaction that does more."""
+    """Set a role in a larger transaction."""
     table = project_roles if project else memberships
     key = {"person": person} | ({"project": project} if project else {"workspace": WORKSPACE})
     connection.execute(table.delete().filter_by(**key))
@@ -74,7 +74,7 @@ def set_role(connection: sa.Connection, person: str, role: Role | None, project:
 
 
 def roles_of(connection: sa.Connection, person: str) -> Roles:
-    """Read somebody's roles in a transaction that does more."""
+    """Read the roles of a user in a larger transaction."""
     own = sa.select(memberships.c.role).where(
         memberships.c.person == person, memberships.c.workspace == WORKSPACE
     )

@@ -1,4 +1,4 @@
-"""The people of a server: who they are, and how they sign in."""
+"""The users of a server, their accounts and identities."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from bbops_server.accounts.workspace import WORKSPACE
 MOST_PEOPLE = 100_000
 
 Identity = tuple[str, str]
-"""A provider's name and the subject it knows somebody by."""
+"""The name of a provider, and its id of a user."""
 
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody with an account.
+    """A user with an account.
 
     Attributes:
-        is_verified: whether the e-mail address is known to be theirs.
-        password_hash: None for who signs in elsewhere.
-        disabled: since when they may not sign in.
+        is_verified: whether the e-mail address is verified.
+        disabled: the time since which the user may not sign in; None for an enabled user.
+        has_password: whether the user can sign in by password.
     """
 
     id: str
@@ -44,7 +44,7 @@ class Person:
 
 @dataclass(frozen=True, slots=True)
 class NewPerson:
-    """What an account is made of. `password_hash` is bcrypt's, None for a sign-in elsewhere."""
+    """The data of a new account. `password_hash` is of bcrypt; None for a sign-in elsewhere."""
 
     email: str
     name: str = ""
@@ -61,21 +61,21 @@ class People:
         self._store = store
 
     def exist(self) -> bool:
-        """Return whether there is anybody at all."""
+        """Return whether there are any accounts."""
         with self._store.reading() as connection:
             return connection.scalar(sa.select(people.c.id).limit(1)) is not None
 
     def add(
         self, new: NewPerson, *, only_first: bool = False, identity: Identity | None = None
     ) -> Person:  # fmt: skip
-        """Make an account.
+        """Create an account.
 
         Args:
-            only_first: refuse when somebody has one already.
-            identity: by which they sign in elsewhere.
+            only_first: whether to refuse if there are accounts.
+            identity: the identity for a sign-in elsewhere.
 
         Raises:
-            AccountError: the address is taken or is none, or somebody was first.
+            AccountError: the address is taken or not valid, or there are accounts.
         """
         with self._store.writing() as connection:
             if only_first and connection.scalar(sa.select(people.c.id).limit(1)) is not None:
@@ -86,7 +86,7 @@ class People:
         return person
 
     def get(self, id_or_email: str) -> Person | None:
-        """Return somebody by their id or e-mail address."""
+        """Return a user by id or e-mail address."""
         wanted = people.c.id == id_or_email
         if "@" in id_or_email:
             wanted = people.c.email_folded == fold_email(id_or_email)
@@ -95,7 +95,7 @@ class People:
         return None if row is None else _person(row)
 
     def get_hash(self, email: str) -> tuple[Person | None, str | None]:
-        """Return somebody who may sign in by password, with its hash; else two Nones."""
+        """Return an enabled user with the hash of the password; two Nones without one."""
         wanted = people.c.email_folded == fold_email(email)
         with self._store.reading() as connection:
             row = connection.execute(sa.select(people).where(wanted)).one_or_none()
@@ -104,13 +104,13 @@ class People:
         return _person(row), row.password_hash
 
     def list(self, limit: int = 1_000) -> list[Person]:
-        """Return everybody, by e-mail address."""
+        """Return all users by e-mail address."""
         statement = sa.select(people).order_by(people.c.email_folded).limit(limit)
         with self._store.reading() as connection:
             return [_person(row) for row in connection.execute(statement)]
 
     def set_profile(self, id: str, name: str, company: str) -> None:  # noqa: A002
-        """Change what somebody says of themselves."""
+        """Change the profile of a user."""
         changes = {
             "name": tidy_text(name, "name", required=True), "company": tidy_text(company, "company")
         }  # fmt: skip
@@ -118,17 +118,17 @@ class People:
             connection.execute(people.update().where(people.c.id == id).values(**changes))
 
     def set_password(self, id: str, password_hash: str) -> None:  # noqa: A002
-        """Change somebody's password; every session of theirs ends."""
+        """Change the password of a user; all their sessions end."""
         with self._store.writing() as connection:
             change = people.update().where(people.c.id == id).values(password_hash=password_hash)
             connection.execute(change)
             connection.execute(sessions.delete().where(sessions.c.person == id))
 
     def disable(self, id: str, *, disabled: bool = True) -> None:  # noqa: A002
-        """Keep somebody out, or let them in again; nothing of theirs is lost.
+        """Disable or enable a user; their data stays.
 
         Raises:
-            AccountError: nobody would be left who may manage the server.
+            AccountError: the server would have no owner.
         """
         with self._store.writing() as connection:
             since = self._store.now() if disabled else None
@@ -139,7 +139,7 @@ class People:
 
     # ---- identities
     def find_identity(self, provider: str, subject: str) -> Person | None:
-        """Return who signs in so elsewhere."""
+        """Return the user of an identity."""
         statement = (
             sa.select(people).join(identities)
             .where(identities.c.provider == provider, identities.c.subject == subject)
@@ -159,13 +159,13 @@ class People:
             return connection.scalar(statement) or ""
 
     def add_identity(self, id: str, provider: str, subject: str) -> None:  # noqa: A002
-        """Let somebody sign in elsewhere."""
+        """Add an identity to a user."""
         with self._store.writing() as connection:
             add_identity(connection, id, provider, subject, self._store.now())
 
 
 def add_person(connection: sa.Connection, new: NewPerson, now: datetime) -> Person:
-    """Add somebody in a transaction that does more. Raises as `People.add`."""
+    """Add a user in a larger transaction. Raises as `People.add`."""
     email = tidy_email(new.email)
     folded = fold_email(email)
     known = sa.select(people.c.id).where(people.c.email_folded == folded)
@@ -188,16 +188,16 @@ def add_person(connection: sa.Connection, new: NewPerson, now: datetime) -> Pers
 def add_identity(
     connection: sa.Connection, person: str, provider: str, subject: str, now: datetime
 ) -> None:
-    """Add an identity in a transaction that does more."""
+    """Add an identity in a larger transaction."""
     values = {"person": person, "provider": provider, "subject": subject, "created": now}
     connection.execute(identities.insert().values(**values))
 
 
 def require_owner(connection: sa.Connection) -> None:
-    """Undo a change that leaves no owner.
+    """Refuse a change that leaves no owner.
 
     Raises:
-        AccountError: it would.
+        AccountError: the change does.
     """
     statement = (
         sa.select(people.c.id).join(memberships)

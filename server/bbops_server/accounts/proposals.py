@@ -1,4 +1,4 @@
-"""The records of proposals: who proposed what, and what was said of it. The code is in git."""
+"""Records of proposals: authors, texts, reviews and comments. The code is in git."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from bbops_server.accounts.text_rules import AccountError
 
 MOST_OPEN: Final = 200
 MOST_WORDS: Final = 1_000
-"""What may be said of one proposal."""
+"""The reviews and comments of one proposal."""
 MOST_ENDED: Final = 1_000
-"""Of each project, those merged or closed last, whose merge status is kept."""
+"""The number of ended proposals of a project whose merge status is kept."""
 
 _LENGTHS: Final = {
     "title": TITLE_LENGTH, "description": WORDS_LENGTH, "head": 64, "state": 16, "merged": 64,
@@ -34,7 +34,7 @@ _LENGTHS: Final = {
 
 
 class Proposals:
-    """Writes and reads proposals; each belongs to a project."""
+    """Stores proposals, each of a project."""
 
     def __init__(self, store: Store) -> None:
         self._store, self.arrivals = store, Arrivals(store)
@@ -42,12 +42,12 @@ class Proposals:
     def add(
         self, project: str, wish: Wish, *, least: int = 1, pushers: Sequence[str] = ()
     ) -> Proposal:
-        """Keep a new proposal, whose number is the next one, and at least `least`.
+        """Store a new proposal with the next number, which is at least `least`.
 
-        Whose commits are in it beside its author's is `pushers`.
+        `pushers` are the users whose commits it has, beside its author.
 
         Raises:
-            AccountError: too many are open, or somebody is asked who cannot review it.
+            AccountError: too many are open, or a reviewer may not review it.
         """
         reviewers = self.check(project, wish.author, wish.reviewers) or ()
         now, mine = self._store.now(), proposals.c.project == project
@@ -101,7 +101,7 @@ class Proposals:
             return [_proposal(row) for row in connection.execute(newest)]
 
     def get(self, project: str, number: int) -> Proposal | None:
-        """Return a proposal with all that was said of it."""
+        """Return a proposal with its reviews and comments."""
         with self._store.reading() as connection:
             found = connection.execute(_one(project, number)).one_or_none()
             return None if found is None else _read(connection, project, number)
@@ -113,15 +113,15 @@ class Proposals:
         """Change some of `title`, `description`, `head`, `state` and `merged`.
 
         Args:
-            project: whose it is.
-            number: of it.
-            ready: whether it is; None where that stays.
-            reviewers: who is asked, as `check` takes them; None where they stay.
-            pushers: who beside its author has changed it; None where they stay.
+            project: the project.
+            number: the number of the proposal.
+            ready: whether it is ready; None for no change.
+            reviewers: the requested reviewers, as for `check`; None for no change.
+            pushers: the users who changed it, beside its author; None for no change.
             values: the texts.
 
         Raises:
-            AccountError: it is not open any more, or somebody is asked who cannot review it.
+            AccountError: it is not open any more, or a reviewer may not review it.
         """
         known = self.get(project, number) if reviewers else None
         asked = self.check(project, known.author if known else "", reviewers)
@@ -146,7 +146,7 @@ class Proposals:
     def check(
         self, project: str, author: str, reviewers: Sequence[str] | None
     ) -> Sequence[str] | None:
-        """Return whom somebody may ask for a review, as they spell their own address.
+        """Return the checked reviewers, with their own spelling of their addresses.
 
         Raises:
             AccountError: one of them cannot review it.
@@ -156,17 +156,17 @@ class Proposals:
         return require_reviewers(self._store, project, author, reviewers)
 
     def may_review(self, project: str) -> frozenset[str] | None:
-        """Return the e-mail addresses of who may review now; None while nobody has an account."""
+        """Return the e-mail addresses of possible reviewers; None while there are no accounts."""
         found = find_reviewers(self._store, project)
         return frozenset(found) if found or People(self._store).list() else None
 
     def say(
         self, project: str, number: int, who: str, verdict: Verdict, text: str, plan: str
     ) -> Proposal:
-        """Keep what somebody says of a proposal as it is now.
+        """Store a review or comment of the current head.
 
         Raises:
-            AccountError: too much was said of it.
+            AccountError: it has too many reviews and comments.
         """
         with self._store.writing() as connection:
             said = reviews.c.project == project, reviews.c.number == number
@@ -181,12 +181,12 @@ class Proposals:
             return _read(connection, project, number)
 
     def keep_replay(self, project: str, number: int, head: str, found: str) -> None:
-        """Keep what asking its draft of `head` again has found, in place of what is there."""
+        """Store the result of a replay against `head` in place of the earlier one."""
         with self._store.writing() as connection:
             _replace(connection, replays, project, number, head=head, found=found)
 
     def replay(self, project: str, number: int, head: str) -> str | None:
-        """Return what was found of this head."""
+        """Return the result of a replay against a head."""
         wanted = sa.select(replays.c.found).where(
             replays.c.project == project, replays.c.number == number, replays.c.head == head
         )
@@ -194,9 +194,9 @@ class Proposals:
             return connection.scalar(wanted)
 
     def keep_merge_status(self, project: str, number: int, found: str) -> None:
-        """Keep how a proposal stands, in place of what is there; the same again writes nothing.
+        """Store the merge status of a proposal; an equal one is not written again.
 
-        Those of proposals that ended long ago go: see MOST_ENDED.
+        Statuses of older ended proposals are deleted: see MOST_ENDED.
         """
         if self.merge_status(project, number) == found:
             return
@@ -205,7 +205,7 @@ class Proposals:
             _forget_old(connection, project)
 
     def merge_status(self, project: str, number: int) -> str | None:
-        """Return how a proposal stood when that was kept last; None where nobody has looked."""
+        """Return the last stored merge status of a proposal; None without one."""
         wanted = sa.select(merge_statuses.c.found).where(*_of(merge_statuses, project, number))
         with self._store.reading() as connection:
             return connection.scalar(wanted)
@@ -214,13 +214,13 @@ class Proposals:
 def _replace(
     connection: sa.Connection, table: sa.Table, project: str, number: int, **values: str
 ) -> None:
-    """Let a table hold this of a proposal, and nothing else."""
+    """Replace the row of a proposal in a table."""
     connection.execute(table.delete().where(*_of(table, project, number)))
     connection.execute(table.insert().values(project=project, number=number, **values))
 
 
 def _forget_old(connection: sa.Connection, project: str) -> None:
-    """Delete how proposals stood that ended before the last MOST_ENDED of their project."""
+    """Delete the merge statuses of ended proposals, except the last MOST_ENDED of a project."""
     known = sa.select(proposals.c.number).where(proposals.c.project == project)
     still_open = known.where(proposals.c.state == "open")
     newest = known.where(proposals.c.state != "open").order_by(proposals.c.changed.desc())
@@ -235,7 +235,7 @@ def _of(table: sa.Table, project: str, number: int) -> tuple[sa.ColumnElement[bo
 
 
 def _tidy(text: str, length: int) -> str:
-    """Return what every database keeps of a text: PostgreSQL knows no NUL."""
+    """Return a text that all databases store: PostgreSQL refuses NUL."""
     return text.replace("\0", "")[:length]
 
 
@@ -253,7 +253,7 @@ def _read(connection: sa.Connection, project: str, number: int) -> Proposal:
     row = connection.execute(_one(project, number)).one()
     said = sa.select(reviews).where(reviews.c.project == project, reviews.c.number == number)
     found = connection.execute(said.order_by(reviews.c.place))
-    return _proposal(row, tuple(_review(one) for one in found))
+    return _proposal(row, tuple(_review(review) for review in found))
 
 
 def _proposal(row: Any, said: tuple[Review, ...] = ()) -> Proposal:

@@ -1,4 +1,4 @@
-"""Sessions of browsers: begun at a sign-in, known by a key, ended by time or by word."""
+"""Sessions of browsers: each starts at a sign-in, has a key, and expires or is ended."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from bbops_server.accounts.tables import people, sessions
 IDLE: Final = timedelta(days=7)
 LONGEST: Final = timedelta(days=30)
 MOST_SESSIONS: Final = 20
-"""Of one person; the one that was not seen for longest makes room."""
+"""The number of one user's sessions; the least recently used are ended."""
 
 _SEEN_EVERY: Final = timedelta(minutes=1)
 _MOST_AGENT: Final = 200
@@ -25,7 +25,7 @@ _MOST_AGENT: Final = 200
 
 @dataclass(frozen=True, slots=True)
 class Session:
-    """What somebody is shown of a session of theirs."""
+    """A session as its user sees it."""
 
     id: str
     created: datetime
@@ -42,7 +42,7 @@ class Sessions:
         self._store = store
 
     def begin(self, person: str, *, user_agent: str, address: str) -> str:
-        """Sign somebody in; return the key for their cookie, of which only the hash is kept."""
+        """Sign a user in; return the key for the cookie, of which only the hash is stored."""
         key, now = make_key("bbs"), self._store.now()
         values = {
             "id": make_id(), "hash": hash_key(key), "person": person, "created": now,
@@ -57,7 +57,7 @@ class Sessions:
         return key
 
     def find(self, key: str) -> Caller | None:
-        """Return whose session a key opens, None when it has ended or never was."""
+        """Return the user of a session key; None if the session has ended or never existed."""
         now = self._store.now()
         statement = (
             sa.select(sessions, people.c.email, people.c.name).join(people)
@@ -76,7 +76,7 @@ class Sessions:
         return Caller("session", row.person, row.email, row.name, role, projects, row.id)
 
     def list(self, person: str) -> list[Session]:
-        """Return somebody's sessions, newest first."""
+        """Return the sessions of a user, newest first."""
         statement = (
             sa.select(sessions).where(sessions.c.person == person)
             .where(sessions.c.expires > self._store.now())
@@ -91,13 +91,13 @@ class Sessions:
             ]
 
     def end(self, person: str, id: str) -> bool:  # noqa: A002
-        """End one of somebody's sessions; False when it is none of theirs."""
+        """End a session of a user; False if it is not theirs."""
         wanted = sessions.delete().where(sessions.c.person == person, sessions.c.id == id)
         with self._store.writing() as connection:
             return bool(connection.execute(wanted).rowcount)
 
     def end_all(self, person: str, *, but: str = "") -> None:
-        """Sign somebody out everywhere, but for one session."""
+        """End all sessions of a user, except one."""
         wanted = sessions.delete().where(sessions.c.person == person, sessions.c.id != but)
         with self._store.writing() as connection:
             connection.execute(wanted)

@@ -1,7 +1,7 @@
-"""Whether a state folder must hold accounts already: set-up never opens a second time.
+"""Marks in the state folder that keep the set-up closed once there were accounts.
 
-A control database that is lost, or was restored from before the first account, must not let whoever
-comes first become the owner of projects and data that are there.
+Without them, the first visitor after the loss of the control database could become the owner of
+its projects and data.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from bbops.base.errors import DatabaseError
 from bbops_server.process.host.files import CONTROL_FILE
 
 MARK: Final = "accounts-exist"
-"""An empty file in the state folder: somebody has had an account."""
+"""An empty file in the state folder: there were accounts."""
 
 FRESH: Final = "accounts-new"
-"""An empty file in the state folder: a first start has not made its control database yet."""
+"""An empty file in the state folder: a first start has not created its control database yet."""
 
 FILE: Final = f"{CONTROL_FILE}.sqlite"
 _LIVE: Final = ("publication.json", "data.sqlite")
@@ -29,14 +29,14 @@ _CURE: Final = (
 
 
 def must_hold_accounts(state: Path, *, in_file: bool = True) -> bool:
-    """Return whether set-up stays closed: accounts were there, or projects are and no database.
+    """Return whether the set-up stays closed: there were accounts, or projects without a database.
 
-    To be asked before anything of a server that starts makes a file.
+    Call it before a starting server creates files.
 
     Args:
         state: the server's folder.
-        in_file: whether accounts are kept in it; in a schema of PostgreSQL nothing here tells
-            whether there should be one.
+        in_file: whether accounts are in a file of the folder; for a schema of PostgreSQL, the
+            folder does not show whether it should exist.
     """
     if (state / MARK).exists():
         return True
@@ -53,26 +53,26 @@ def must_hold_accounts(state: Path, *, in_file: bool = True) -> bool:
 
 
 def note_accounts(state: Path) -> None:
-    """Remember that somebody has an account."""
-    with suppress(OSError):  # a full disk is told of by who needs it
+    """Mark that there are accounts."""
+    with suppress(OSError):  # a full disk is reported by later writes
         make_private(state / MARK)
 
 
 def note_fresh(state: Path) -> None:
-    """Remember that a first start makes the control database, after it has published projects."""
+    """Mark a first start, which publishes projects before it creates the control database."""
     if not _is_there(state):
         with suppress(OSError):
             make_private(state / FRESH)
 
 
 def note_opened(state: Path) -> None:
-    """Remember that the control database has been made: were it gone, set-up would stay closed."""
+    """Mark that the control database was created: if it is lost, the set-up stays closed."""
     with suppress(OSError):
         remove_file(state / FRESH)
 
 
 def require_file(state: Path) -> None:
-    """Refuse to make a new control database where there must be one.
+    """Refuse to create a control database if there must be one already.
 
     Raises:
         DatabaseError: there is none, or an empty file.
@@ -82,12 +82,12 @@ def require_file(state: Path) -> None:
 
 
 def _is_there(state: Path) -> bool:
-    """Return whether there is a file; an empty one is as good as none."""
+    """Return whether there is a file that is not empty."""
     return (state / FILE).exists() and (state / FILE).stat().st_size > 0
 
 
 def refuse_nobody() -> DatabaseError:
-    """Return why a control database without accounts is not used."""
+    """Return the error for a control database that has lost its accounts."""
     return DatabaseError(
         "the control database has no accounts, although there were some", hint=_CURE
     )

@@ -1,4 +1,4 @@
-"""Whether the user of an earlier decision may still make it.
+"""Check whether the user of an earlier decision may still make it.
 
 Decisions outlive the request that made them: an accepted commit, an allowed commit of a fork, the
 hosts of a draft, a commit that goes live during a freeze. They count as long as their user has the

@@ -88,10 +88,10 @@ def _add_columns(connection: sa.Connection, *names: str) -> None:
 STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (
     _first, _second, _third, _fourth, _fifth, _sixth, _seventh, _eighth, _ninth, _tenth,
 )  # fmt: skip
-"""Each takes the schema one version further; a step that was published never changes."""
+"""Migrations by one version each; a published one never changes."""
 
 _AWAY: Final = (sa.exc.OperationalError, sa.exc.DatabaseError)
-"""What a server that is away raises, and a damaged file; not what a rule refuses."""
+"""Errors of a server that is away and of a damaged file, not of violated constraints."""
 
 Make = Callable[[sa.Connection], None]
 
@@ -102,20 +102,20 @@ class Store:
     def __init__(
         self, engine: sa.Engine, clock: Clock, name: str, before: Make, fill: Make
     ) -> None:
-        """Nothing is asked of the database yet.
+        """Does not connect yet.
 
         Args:
-            engine: of a file or of a schema.
-            clock: the server's.
-            name: what errors call the database.
-            before: makes what the tables are in.
-            fill: puts what there is to begin with into new tables.
+            engine: the engine of a file or a schema.
+            clock: the server's clock.
+            name: the name of the database in errors.
+            before: creates the schema of the tables.
+            fill: fills new tables with the first rows.
         """
         self._engine, self._clock, self._name = engine, clock, name
         self._before, self._fill = before, fill
         self._is_newest, self._opening = False, Lock()
         self.edition = object()
-        """Another one after each write of this process that may change what somebody may do."""
+        """Replaced after each write of this process that may change permissions."""
 
     @classmethod
     def open(
@@ -124,8 +124,8 @@ class Store:
     ) -> Store:  # fmt: skip
         """Open `control.sqlite` of a state folder, or a schema of PostgreSQL.
 
-        A schema that is new gets what the file holds, if there is one. A server that is away is
-        asked again whenever something is asked of it. With `must_exist` no new file is made.
+        A new schema gets the rows of the file, if there is one. Every query tries again to reach a
+        server that is away. With `must_exist` no new file is created.
 
         Raises:
             DatabaseError: it cannot be opened, or a newer bbops has written it; or there is none.
@@ -145,19 +145,19 @@ class Store:
         )
 
     def close(self) -> None:
-        """Close its connections."""
+        """Close the connections."""
         self._engine.dispose()
 
     def now(self) -> datetime:
-        """Return the time, as the server's clock tells it."""
+        """Return the time of the server's clock."""
         return self._clock.now()
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """Give a transaction that changes nothing.
+        """Give a transaction for reading.
 
         Raises:
-            ControlAway: the database is not at hand.
+            ControlAway: the database is not available.
         """
         self.bring_forward()
         with self._telling(), self._engine.begin() as connection:
@@ -165,10 +165,10 @@ class Store:
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """Give a transaction that no other write can come between; undone by an exception.
+        """Give an exclusive transaction for writing, rolled back after an exception.
 
         Raises:
-            ControlAway: the database is not at hand.
+            ControlAway: the database is not available.
         """
         try:
             with self.noting() as connection:
@@ -178,20 +178,20 @@ class Store:
 
     @contextmanager
     def noting(self) -> Iterator[sa.Connection]:
-        """Give a transaction as `writing`, for what takes nothing from anybody: a log, new tokens.
+        """Give a transaction as `writing`, for writes that revoke nothing: a log, new tokens.
 
         Raises:
-            ControlAway: the database is not at hand.
+            ControlAway: the database is not available.
         """
         self.bring_forward()
         with self._telling(), self._begin_writing() as connection:
             yield connection
 
     def bring_forward(self) -> None:
-        """Take the schema to the newest version, once.
+        """Migrate the schema to the newest version, once.
 
         Raises:
-            ControlAway: the database is not at hand.
+            ControlAway: the database is not available.
             DatabaseError: a newer bbops has written it.
         """
         if self._is_newest:
@@ -333,7 +333,7 @@ def open_file(path: Path) -> sa.Engine:
 
 
 def cannot_open(path: Path, reason: object) -> DatabaseError:
-    """Return what to raise when a file is no control database of ours."""
+    """Return the error for a file that cannot be opened as the control database."""
     return DatabaseError(
         f"cannot open the control database '{path}': {str(reason).lower()}",
         hint="this user must be able to read and write it, and the disk needs free space",

@@ -1,6 +1,6 @@
 """The tables of the control database, without a feature of only one database.
 
-What somebody could sign in with is kept as a hash only.
+Credentials are stored as hashes only.
 """
 
 from __future__ import annotations
@@ -145,7 +145,7 @@ oauth_clients = sa.Table(
     sa.Column("metadata", sa.Text, nullable=False),
     _moment("checked"), _moment("used", nullable=True),
 )  # fmt: skip
-"""`kind` is `registered` or `document`; `checked` is when it was told what it is."""
+"""`kind` is `registered` or `document`; `checked` is the time of the last check."""
 
 oauth_grants = sa.Table(
     "oauth_grants", METADATA, _text("id", 32, primary_key=True),
@@ -158,7 +158,7 @@ oauth_grants = sa.Table(
     _moment("created"), _moment("expires"), _moment("last_used", nullable=True),
     _moment("revoked", nullable=True),
 )  # fmt: skip
-"""What somebody approved. Every code and token of it dies with it."""
+"""Approved access. Its codes and tokens end with it."""
 
 oauth_codes = sa.Table(
     "oauth_codes", METADATA, _hash(), _grant(), _text("redirect_uri", 2_000),
@@ -252,23 +252,23 @@ reviews = sa.Table(
     _text("who", EMAIL_LENGTH), _moment("at"), _text("verdict", 16), _text("words", WORDS_LENGTH),
     _text("head", _COMMIT_LENGTH), _text("plan", _COMMIT_LENGTH),
 )  # fmt: skip
-"""`place` counts what was said of one proposal."""
+"""`place` is the position among the reviews of a proposal."""
 
 replays = sa.Table(
     "replays", METADATA, _text("project", primary_key=True), _number(),
     _text("head", _COMMIT_LENGTH), sa.Column("found", sa.Text, nullable=False),
 )  # fmt: skip
-"""What asking a proposal's draft again has found, the last time; as JSON."""
+"""The result of the last replay against a proposal's draft, as JSON."""
 
 merge_statuses = sa.Table(
     "standings", METADATA, _text("project", primary_key=True), _number(),
     sa.Column("found", sa.Text, nullable=False),
 )  # fmt: skip
-"""How a proposal stood when it was looked at last, before it was merged or closed; as JSON."""
+"""The last merge status of a proposal before its merge or end, as JSON."""
 
 arrivals = sa.Table(
     "arrivals", METADATA, _text("commit_id", _COMMIT_LENGTH, primary_key=True),
     _text("who", EMAIL_LENGTH, primary_key=True),
     sa.Column("at", Moment, nullable=False, index=True),
 )  # fmt: skip
-"""Who brought which commit to a repository of this server."""
+"""Users who pushed commits to repositories of this server."""

@@ -18,10 +18,10 @@ _ODD: Final = re.compile(r"[\x00-\x1f\x7f\u202a-\u202e\u2066-\u2069]")
 
 
 def tidy_email(text: str) -> str:
-    """Return an e-mail address without the blanks around it.
+    """Return an e-mail address without spaces around it.
 
     Raises:
-        AccountError: it is none.
+        AccountError: it is not valid.
     """
     email = text.strip()
     if len(email) > EMAIL_LENGTH or not _EMAIL.fullmatch(email):
@@ -30,15 +30,15 @@ def tidy_email(text: str) -> str:
 
 
 def fold_email(email: str) -> str:
-    """Return what two spellings of one address have in common."""
+    """Return the form that all spellings of an address share."""
     return email.strip().casefold()[:EMAIL_LENGTH]
 
 
 def tidy_text(text: str, what: str, *, required: bool = False) -> str:
-    """Return one line of text without the blanks around it.
+    """Return one line of text without spaces around it.
 
     Raises:
-        AccountError: it is too long, has signs that cannot be seen, or is missing.
+        AccountError: it is too long, has invisible characters, or is missing.
     """
     found = text.strip()
     if required and not found:
@@ -49,10 +49,10 @@ def tidy_text(text: str, what: str, *, required: bool = False) -> str:
 
 
 def check_password(password: str, email: str) -> None:
-    """Refuse a password that is guessed first. Any length above counts, spaces too.
+    """Refuse a password that is easy to guess. Spaces are allowed.
 
     Raises:
-        AccountError: says what it must be.
+        AccountError: with the rule that it breaks.
     """
     if not LEAST_PASSWORD <= len(password) <= MOST_PASSWORD:
         raise AccountError(
@@ -67,12 +67,12 @@ def check_password(password: str, email: str) -> None:
         raise AccountError(f"a password has at least {_FEWEST_SIGNS} different characters")
 
 
-# ---- What is wrong with what somebody asked of an account, or with where accounts are kept
+# ---- Errors
 
 
 class AccountError(BbopsError):
-    """It cannot be done as asked; the message is for whoever asked, and tells of nobody else."""
+    """A request about accounts fails; the message reveals nothing of other users."""
 
 
 class ControlAway(DatabaseError):
-    """The control database is not at hand; asked again later, it may be."""
+    """The control database is not available, and may be later."""

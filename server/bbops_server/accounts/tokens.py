@@ -1,4 +1,4 @@
-"""Personal access tokens for the API and git: shown once, kept as a hash, with a scope and end."""
+"""Personal access tokens for the API and git: shown once, stored as hashes, with scopes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _USED_EVERY: Final = timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """What is known of a token; `prefix` is the part of it that is shown."""
+    """A token without its secret; `prefix` is the part that is shown."""
 
     id: str
     name: str
@@ -39,7 +39,7 @@ class Token:
 
 
 class Tokens:
-    """Makes, finds and revokes tokens."""
+    """Creates, finds and revokes tokens."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
@@ -48,11 +48,11 @@ class Tokens:
         self, person: str, name: str, scopes: Iterable[Scope], *, project: str = "",
         days: int = DEFAULT_DAYS,
     ) -> tuple[str, Token]:  # fmt: skip
-        """Return a new token, which nobody sees again, and what is kept of it.
+        """Create a token; return the secret, which is never shown again, and its record.
 
         Args:
-            project: the only one it is good for; empty for all.
-            days: until it expires, 1 to 366.
+            project: the only valid project; empty for all.
+            days: the days until it expires, 1 to 366.
 
         Raises:
             AccountError: it has no name or scope, lasts too long, or there are too many.
@@ -76,7 +76,7 @@ class Tokens:
         return key, _token(row)
 
     def find(self, key: str) -> Caller | None:
-        """Return who a token speaks for; None when it is unknown, revoked or has expired."""
+        """Return the caller of a token; None if it is unknown, revoked or expired."""
         now = self._store.now()
         statement = (
             sa.select(tokens, people.c.email, people.c.name.label("person_name")).join(people)
@@ -99,7 +99,7 @@ class Tokens:
         )  # fmt: skip
 
     def list(self, person: str) -> list[Token]:
-        """Return somebody's tokens that still work, newest first."""
+        """Return the valid tokens of a user, newest first."""
         statement = (
             sa.select(tokens).where(tokens.c.person == person, *_is_good(self._store.now()))
             .order_by(tokens.c.created.desc())
@@ -108,7 +108,7 @@ class Tokens:
             return [_token(row) for row in connection.execute(statement)]
 
     def revoke(self, person: str, id: str) -> bool:  # noqa: A002
-        """End one of somebody's tokens; False when it is none of theirs."""
+        """Revoke a token of a user; False if it is not theirs."""
         now = self._store.now()
         wanted = tokens.update().where(
             tokens.c.person == person, tokens.c.id == id, tokens.c.revoked.is_(None)

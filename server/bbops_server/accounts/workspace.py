@@ -1,4 +1,4 @@
-"""The workspace: what it is called, whose it is, and which features its projects may use."""
+"""The workspace: its name, its company, and the features of its projects."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WORKSPACE: Final = "main"
 
 @dataclass(frozen=True, slots=True)
 class Workspace:
-    """What owns the projects of a server."""
+    """The owner of the projects of a server."""
 
     name: str = ""
     company: str = ""
@@ -34,7 +34,7 @@ class Workspaces:
         self._store = store
 
     def get(self) -> Workspace:
-        """Return the workspace; as it comes where nobody has changed anything."""
+        """Return the workspace, or the default one."""
         with self._store.reading() as connection:
             return _read(connection)
 
