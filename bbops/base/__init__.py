@@ -1,1 +1,1 @@
-"""What every room stands on: errors, diagnostics, names, and the doors to this machine."""
+"""The base of all rooms: errors, diagnostics, names, and the doors to this machine."""

@@ -1,4 +1,4 @@
-"""The address of a server, as somebody types it."""
+"""The address of a server as a user types it."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from bbops.base.errors import ServerError
 
 
 def split(url: str) -> SplitResult | None:
-    """Return the parts of an address, None of a text that has none.
+    """Return the parts of an address; None for a text that is not an address.
 
-    What is wrong with it is not told: Python's own words repeat a password that is in it.
+    The problem is not reported: Python's message repeats a password in it.
     """
     try:
         parts = urlsplit(url)
@@ -22,7 +22,7 @@ def split(url: str) -> SplitResult | None:
 
 
 def check_address(url: str) -> str:
-    """Return an address without a trailing slash. Raises: ServerError: it is none."""
+    """Return an address without a trailing slash. Raises: ServerError: it is not an address."""
     parts = split(url)
     if parts is None or parts.scheme not in {"http", "https"} or not parts.hostname:
         raise ServerError(
@@ -32,12 +32,12 @@ def check_address(url: str) -> str:
 
 
 def is_https(url: str) -> bool:
-    """Return whether certificates matter: reading them takes 25 ms, which http has no use for."""
+    """Return whether certificates are needed: reading them takes 25 ms."""
     return urlsplit(url).scheme != "http"
 
 
 def is_here(url: str) -> bool:
-    """Return whether it leads to this machine alone, so that nobody listens on the way."""
+    """Return whether it leads only to this machine, so that no other can read the traffic."""
     host = urlsplit(url).hostname or ""
     try:
         return ipaddress.ip_address(host).is_loopback

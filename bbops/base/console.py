@@ -1,4 +1,4 @@
-"""What commands print with: colour only where someone sees it, rich only where it is needed."""
+"""Output of commands, with colour on terminals, and with rich if it is needed."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _PIPE_WIDTH = 100_000
 
 
 def wants_color(stream: TextIO) -> bool:
-    """Return whether to colour what goes to a stream: it is a terminal and nothing forbids it."""
+    """Return whether to colour the output: it goes to a terminal, and no variable forbids it."""
     if os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return False
     return bool(os.environ.get("FORCE_COLOR")) or stream.isatty()
 
 
 def say(text: str) -> None:
-    """Print text to stdout, without its colours where nobody would see them."""
+    """Print text to stdout, without colours if they are not wanted."""
     click.echo(text, color=wants_color(sys.stdout))
 
 
 def show(thing: RenderableType) -> None:
-    """Print something of rich's to stdout; a pipe gets whole lines, however long."""
+    """Print a renderable of rich to stdout; a pipe gets whole lines of any length."""
     console = open_console()
     with console.capture() as captured:
         console.print(thing)
@@ -36,9 +36,9 @@ def show(thing: RenderableType) -> None:
 
 
 def open_console(*, is_screen: bool = False) -> Console:
-    """Return a rich Console for stdout that takes no markup out of the texts it is given.
+    """Return a rich Console for stdout that does not read markup in texts.
 
-    `is_screen` says that it can move its cursor, which a terminal without colours can, too.
+    `is_screen` is for output that moves the cursor, which needs a terminal but no colours.
     """
     from rich.console import Console  # noqa: PLC0415 - 30 ms that most commands do not need
 

@@ -1,4 +1,4 @@
-"""Put a file where it belongs once it is whole and on the disk, or not at all."""
+"""Write files completely and durably, or not at all."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ _CLOEXEC = getattr(os, "O_CLOEXEC", 0)  # Windows has none
 
 @contextmanager
 def written_whole(target: Path, *, end: str = "", only_new: bool = False) -> Iterator[Path]:
-    """Yield an empty file, mode 0600, that takes the place of `target` when the block has ended.
+    """Yield an empty file, mode 0600, that replaces `target` after the block.
 
-    A block that raises leaves `target` as it was; so does one that is killed.
+    An exception or the death of the process leaves `target` unchanged.
 
     Args:
         target: its folder must exist.
-        end: how the name of a file ends that is still being written.
-        only_new: leave a file that is there as it is.
+        end: the suffix of the partial file's name.
+        only_new: whether to leave an existing file unchanged.
 
     Raises:
         OSError: nothing has changed.
@@ -41,28 +41,28 @@ def written_whole(target: Path, *, end: str = "", only_new: bool = False) -> Ite
 
 
 def replace_file(path: Path, data: bytes, *, only_new: bool = False) -> None:
-    """Put `data` in the place of a file, mode 0600; arguments and errors as `written_whole`."""
+    """Replace a file by `data`, mode 0600; arguments and errors as for `written_whole`."""
     with written_whole(path, only_new=only_new) as partial:
         partial.write_bytes(data)
 
 
 def make_private(path: Path) -> None:
-    """Make an empty file for its owner alone; one that is there is not touched.
+    """Create an empty file that only its owner can read; an existing file is not opened.
 
-    A database that SQLite itself makes can be read by others. To open and close one that is there
-    would end every lock that this process has on it, and another process would take itself for the
-    last one to use the database, and remove the log under our hands.
+    A database that SQLite creates is readable by others. Opening and closing an existing one would
+    release the locks that this process holds on it; another process would then count as its last
+    user, and delete the log in use.
     Source: SQLite, "How To Corrupt An SQLite Database File" section 2.2.
 
     Raises:
-        OSError: it cannot be made.
+        OSError: it cannot be created.
     """
     with suppress(FileExistsError):
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | _CLOEXEC, 0o600))
 
 
 def remove_file(path: Path) -> None:
-    """Remove a file, or nothing where there is none.
+    """Remove a file, if it exists.
 
     Raises:
         OSError: it cannot be removed.

@@ -1,4 +1,4 @@
-"""The doors of a run to files, to the printer and to streamed answers."""
+"""The doors of a run to files, to the printer and to streamed responses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequen
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
 
-# ---- The doors `files` and `storage`: files of one run, and those that a project keeps
+# ---- The doors `files` and `storage`: files of one run, and stored files of a project
 # A path is its parts, which the caller has checked; see `bbops.runtime.vendors._parts`. The
 # server's doors are in `bbops_server.process.storage`, a test's in `bbops.compiler.testing`.
 
@@ -14,10 +14,10 @@ Parts = Sequence[str]
 
 
 class Folder(Protocol):
-    """The files of one run, by names of ours."""
+    """The files of one run, by generated names."""
 
     async def append(self, name: str, data: bytes) -> None:
-        """Write behind what a file holds.
+        """Append to a file.
 
         Raises:
             Unavailable: the disk is full, or cannot be written.
@@ -25,18 +25,18 @@ class Folder(Protocol):
         ...
 
     async def write(self, name: str, data: bytes) -> None:
-        """Make a file, in the place of one that is there. Raises as `append`."""
+        """Create or replace a file. Raises as `append`."""
         ...
 
     async def size(self, name: str) -> int | None:
-        """Return the bytes of a file; None where the folder has none of this name.
+        """Return the size of a file in bytes; None if the folder does not have it.
 
-        What lies outside, also behind `..` or a link, is not in the folder.
+        Paths with `..` and links to other folders are not in the folder.
         """
         ...
 
     async def read(self, name: str, first: int, most: int) -> bytes:
-        """Return at most `most` bytes of a file that was there, from its byte `first` on.
+        """Return at most `most` bytes of a file, from its byte `first` on.
 
         Raises:
             OSError: it is gone.
@@ -44,7 +44,7 @@ class Folder(Protocol):
         ...
 
     def open(self, name: str) -> BinaryIO:
-        """Return a file to read. Blocks. Raises: OSError: it is gone."""
+        """Open a file for reading. Blocks. Raises: OSError: it is gone."""
         ...
 
     def remove(self) -> None:
@@ -53,28 +53,28 @@ class Folder(Protocol):
 
 
 class Files(Protocol):
-    """Where runs keep files."""
+    """The files of runs."""
 
     def open(self) -> Folder:
-        """Return a folder for one run; on the disk once something is in it."""
+        """Return a folder for one run, which is on the disk once it has a file."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class RunFile:
-    """A file of a run, as the content of one that is kept."""
+    """A file of a run, as the content of a stored file."""
 
     folder: Folder
     name: str
 
     def open(self) -> BinaryIO:
-        """Return it to be read. Blocks. Raises: OSError: it is gone."""
+        """Open it for reading. Blocks. Raises: OSError: it is gone."""
         return self.folder.open(self.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """One name in a list. `path` is from the base directory, with forward slashes."""
+    """An entry of a list. `path` is from the base directory, with forward slashes."""
 
     path: str
     size_bytes: int
@@ -82,16 +82,16 @@ class Listed:
 
 
 class OpenFile(Protocol):
-    """A file as it was when it was opened, whatever takes its place meanwhile."""
+    """An open file, whose content stays the same if the file is replaced."""
 
     @property
     def size_bytes(self) -> int:
-        """How long it is."""
+        """The size in bytes."""
         ...
 
     @property
     def tag(self) -> str:
-        """Another one for each content; letters, digits and `-`."""
+        """A tag that differs for each content; letters, digits and `-`."""
         ...
 
     async def read(self, first: int, most: int) -> bytes:
@@ -104,37 +104,37 @@ class OpenFile(Protocol):
 
 
 class Storage(Protocol):
-    """Where a project keeps files, below a base directory.
+    """The stored files of a project, below a base directory.
 
-    Each call raises Failure: `storageFailed` where the disk or the vendor does not answer.
+    Each call raises Failure: `storageFailed` if the disk or the vendor does not respond.
     """
 
     async def save(self, base: Parts, path: Parts, content: bytes | RunFile) -> int:
-        """Write a file, in the place of one that is there; return its size in bytes.
+        """Create or replace a file; return its size in bytes.
 
-        Whoever reads meanwhile has the old one or the new one whole.
+        A concurrent reader gets the whole old file or the whole new one.
 
         Raises:
-            Failure: `storageFull`, or 400 where a folder has that name or a file that of a folder.
+            Failure: `storageFull`, or 400 if a folder has this name, or a file has a folder's.
         """
         ...
 
     async def open(self, base: Parts, path: Parts) -> OpenFile | None:
-        """Return a file; None where there is none."""
+        """Return a file; None without one."""
         ...
 
     async def delete(self, base: Parts, path: Parts) -> None:
-        """Remove a file; one that is not there is fine."""
+        """Remove a file, if it exists."""
         ...
 
     async def list(
         self, base: Parts, path: Parts, *, recursive: bool, most: int
     ) -> Sequence[Listed]:
-        """Return what is in a folder by path, at most `most` + 1; nothing where there is none."""
+        """Return the entries of a folder by path, at most `most` + 1; none for a missing folder."""
         ...
 
     async def exists(self, base: Parts, path: Parts) -> bool:
-        """Return whether there is a file."""
+        """Return whether a file exists."""
         ...
 
 
@@ -144,19 +144,19 @@ class Storage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What is printed, and how. Lengths are millimetres.
+    """A page to print. Lengths are millimetres.
 
     Attributes:
-        html: a document; empty where there is a `url`.
+        html: a document; empty if `url` is given.
         url: an address of http or https.
         width: of the paper, upright.
         height: likewise.
-        landscape: the paper lies on its side.
+        landscape: whether the paper is landscape.
         margins: top, right, bottom, left.
         header: markup at the top of each page; empty for none.
         footer: likewise, at the bottom.
-        selector: what must be in the document before it is printed; empty for nothing.
-        seconds: after which it is given up.
+        selector: an element to wait for; empty for none.
+        seconds: the timeout.
     """
 
     html: str
@@ -173,7 +173,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What a page asks for; `is_document` where it is the page itself, or where that has moved."""
+    """A request of a page; `is_document` for the page itself and its redirects."""
 
     method: str
     url: str
@@ -183,7 +183,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Supplied:
-    """What it is given."""
+    """The response to a request of a page."""
 
     status: int
     headers: Mapping[str, str]
@@ -191,57 +191,57 @@ class Supplied:
 
 
 Ask = Callable[[Asked], Awaitable[Supplied | None]]
-"""Asks the outside for a page; None where that may not be asked, or does not answer."""
+"""Sends a request of a page; None if it is not allowed, or gets no response."""
 
 
 class Printer(Protocol):
-    """What prints."""
+    """The printer."""
 
     def print(self, page: Page, ask: Ask) -> AsyncGenerator[bytes, None]:
         """Yield the bytes of a PDF file.
 
         Raises:
-            Failure: `addon-needs` where there is no browser, `pdfTimeout`, 503 where too many
-                wait, or it has ended.
+            Failure: `addon-needs` without a browser, `pdfTimeout`, or 503 if too many requests
+                wait, or the printer has ended.
         """
         ...
 
 
-# ---- The doors through which answers come piece by piece
+# ---- The doors of streamed responses
 
 
 class OpenResponse(Protocol):
-    """An answer whose body is read as it comes; what nobody reads waits at the other server."""
+    """A response whose body is read in parts; the other server waits until they are read."""
 
     @property
     def status(self) -> int:
-        """Its status."""
+        """The status."""
         ...
 
     @property
     def headers(self) -> Mapping[str, str]:
-        """Its headers; names are in lower case."""
+        """The headers; names are in lower case."""
         ...
 
     async def read(self) -> bytes:
-        """Return what has come since, once something has; nothing at the end.
+        """Return the next bytes once some have arrived; empty at the end.
 
         Raises:
-            HttpFailure: it breaks off, takes longer than the request says, or is too large.
+            HttpFailure: it breaks off, exceeds the timeout of the request, or is too large.
         """
         ...
 
     async def close(self) -> None:
-        """End the request, also in the middle of its answer."""
+        """End the request, even in the middle of its response."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class StreamEvent:
-    """A piece that is not a text, such as a call of an agent's tool.
+    """A piece that is not text, such as a call of an agent's tool.
 
     Attributes:
-        data: a value of JSON.
+        data: a JSON value.
     """
 
     name: str
@@ -249,10 +249,10 @@ class StreamEvent:
 
 
 class Pieces(Protocol):
-    """What a step gives piece by piece."""
+    """The result of a step in pieces."""
 
     async def read(self) -> Sequence[str | StreamEvent] | None:
-        """Return the pieces that have come since, once something has; None at the end.
+        """Return the next pieces once some have arrived; None at the end.
 
         Raises:
             Failure: it breaks off.
@@ -260,9 +260,9 @@ class Pieces(Protocol):
         ...
 
     def result(self) -> Any:
-        """Return what the step would have returned as a whole; only at the end."""
+        """Return the whole result of the step; only at the end."""
         ...
 
     async def close(self) -> None:
-        """End it, also in the middle."""
+        """End the step, even in the middle."""
         ...

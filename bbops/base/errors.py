@@ -1,11 +1,11 @@
 """Every exception bbops raises on purpose.
 
-* BbopsError          base; message and hint are meant for the user, exit code 2
+* BbopsError          base; message and hint are for the user, exit code 2
   + ProjectError      the YAML is wrong: carries diagnostics, exit code 1
-  + GitError          git said no, or is missing or too old
+  + GitError          git has failed, is missing or too old
   + DatabaseError     the database cannot be opened, or is too old
     + TriggerRefused  its role may not create an SQL trigger on a table
-    + DatabaseDamaged it can, but what it holds is not whole, exit code 1
+    + DatabaseDamaged it can, but its content is damaged, exit code 1
   + MigrationRefused  the live schema cannot become the declared one safely
     + SwitchTooLong   it can, but requests would have to wait too long for it
   + ServerError       a server cannot start or cannot be reached
@@ -13,8 +13,8 @@
     + ServerAway      it does not respond now: a later request may succeed
     + TokenRejected   it does not accept the token of the request
 
-A bug raises anything else. A message never holds a secret, a stack or another user's data.
-What a running flow raises lives in `bbops.runtime.values.failures`: it must not need this house.
+All other exceptions are bugs. A message never has a secret, a stack or another user's data.
+Errors of running flows are in `bbops.runtime.values.failures`, which imports nothing from here.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from bbops.base.diagnostics import Diagnostic
 
 
 class BbopsError(Exception):
-    """Something the user can mend: what was found and expected, and the cure in `hint`."""
+    """An error that the user can fix: what was found and expected, and the fix in `hint`."""
 
     exit_code = 2
 
@@ -48,11 +48,11 @@ class ProjectError(BbopsError):
 
 
 class GitError(BbopsError):
-    """A git command failed; the message holds its own words, never a credential."""
+    """A git command failed; the message has git's own text, without credentials."""
 
 
 class DatabaseError(BbopsError):
-    """A database cannot be opened or is not one we can use."""
+    """A database cannot be opened or used."""
 
 
 class TriggerRefused(DatabaseError):
@@ -60,7 +60,7 @@ class TriggerRefused(DatabaseError):
 
 
 class DatabaseDamaged(DatabaseError):
-    """A file is no database, or its pages contradict each other."""
+    """A file is not a database, or its pages contradict each other."""
 
     exit_code = 1
 

@@ -1,8 +1,8 @@
-"""The doors through which a running function touches the world.
+"""The doors of running functions to the outside.
 
-Nothing in bbops reads a clock, draws a number or opens a file by itself while a function runs:
-it asks the Host, so that every run can be replayed in a test. The server's real doors are in
-`bbops_server.process.host`, a test's in `bbops.compiler.testing`.
+While a function runs, bbops reads the clock, random numbers and files only through the Host, so
+that tests can replay every run. The server's doors are in `bbops_server.process.host`, those of
+tests in `bbops.compiler.testing`.
 """
 
 from __future__ import annotations
@@ -25,33 +25,33 @@ class Clock(Protocol):
 
 
 class Random(Protocol):
-    """Chance."""
+    """A source of random values."""
 
     def uuid(self) -> str:
         """Return a new UUID in lower case."""
         ...
 
     def token(self, length: int) -> str:
-        """Return `length` characters of a-z and 0-9 that nobody can guess."""
+        """Return `length` random characters of a-z and 0-9, safe for secrets."""
         ...
 
     def integer(self, low: int, high: int) -> int:
-        """Return a whole number from `low` to `high`, both included."""
+        """Return an integer from `low` to `high`, both included."""
         ...
 
 
 Parameters = Sequence[object] | Callable[[list[list[tuple[Any, ...]]]], Sequence[object]]
-"""Of a statement among several; they may be made of the rows of those before it."""
+"""The parameters of a statement in a list; a function makes them from earlier results."""
 
 
 class Database(Protocol):
-    """The project's tables. Rows come back as tuples in the order the statement names.
+    """The project's tables. Rows are tuples in the order of the statement's columns.
 
-    Statements are those of the database; every one has `?` for its parameters.
+    Statements are in the database's dialect, with `?` for parameters.
     """
 
     async def read(self, sql: str, parameters: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Return the rows of a statement that changes nothing."""
+        """Return the rows of a reading statement."""
         ...
 
     async def write(
@@ -64,7 +64,7 @@ class Database(Protocol):
         ...
 
     async def change(self, sql: str, parameters: Sequence[object] = ()) -> int:
-        """Run one statement in its own transaction and return how many rows it changed."""
+        """Run one statement in its own transaction and return the number of changed rows."""
         ...
 
     async def write_all(
@@ -76,38 +76,38 @@ class Database(Protocol):
     async def rows(
         self, sql: str, parameters: Sequence[object] = (), *, writes: bool = False
     ) -> list[dict[str, Any]]:
-        """Return the rows of an author's own statement by their names, as they are stored.
+        """Return the rows of a `sql` step as maps of stored values.
 
-        One that returns no rows gives `[{"count": rows it changed}]`; it writes only where it may.
+        A statement without rows gives `[{"count": changed rows}]`; it writes only if `writes`.
         """
         ...
 
     def transaction(self) -> AbstractAsyncContextManager[Database]:
-        """Return a transaction: what is done through the door that it gives is done wholly."""
+        """Return a transaction: changes through its door are made together or not at all."""
         ...
 
 
 class Log(Protocol):
-    """Where a function's `log` steps go."""
+    """The output of `log` steps."""
 
     def write(self, level: str, message: str, data: Mapping[str, Any]) -> None:
-        """Write one line."""
+        """Write a line."""
         ...
 
 
 Follows = Literal["all", "same-origin", "none"]
-"""Which redirects are followed; another one is the answer."""
+"""The redirects to follow; another one is the response."""
 
 
 @dataclass(frozen=True, slots=True)
 class HttpRequest:
-    """What a function asks another server.
+    """A request of a function to another server.
 
     Attributes:
-        follows: which redirects; to another origin only headers go that say nothing of the caller.
-        most_bytes: of an answer, in the place of what the door takes.
-        keeps_bytes: the answer is read up to here and cut; without it one that is too large fails.
-        is_from_row: the address stands in a row, where people who use the project may write it.
+        follows: the redirects to follow; other origins get no headers that identify the caller.
+        most_bytes: the largest response, instead of the door's limit.
+        keeps_bytes: the length at which a response is cut; None to fail for a larger one.
+        is_from_row: whether the address comes from a row, where users of the project can write.
     """
 
     method: str
@@ -123,7 +123,7 @@ class HttpRequest:
 
 @dataclass(frozen=True, slots=True)
 class HttpResponse:
-    """What it answered; names of headers are in lower case."""
+    """A response; names of headers are in lower case."""
 
     status: int
     headers: Mapping[str, str]
@@ -132,14 +132,14 @@ class HttpResponse:
 
 @dataclass(frozen=True, slots=True)
 class MailRequest:
-    """A mail that a server is to send. Its text shows neither password nor mail.
+    """Mails for a server to send. Its repr shows neither password nor mail.
 
     Attributes:
-        host: of the server, and the name that its certificate must have.
-        is_tls: TLS from the first byte; else by STARTTLS, without which nothing is sent.
-        authority: certificates in PEM that are trusted in the place of the public ones.
+        host: the server, and the name in its certificate.
+        is_tls: whether TLS starts with the first byte; else STARTTLS is required.
+        authority: trusted certificates in PEM, instead of the public ones.
         mails: the recipients and the bytes of each.
-        timeout_seconds: for all of it.
+        timeout_seconds: the timeout for all of them.
     """
 
     host: str
@@ -157,53 +157,53 @@ class Http(Protocol):
     """Other servers."""
 
     async def send(self, request: HttpRequest) -> HttpResponse:
-        """Return the answer, whatever its status.
+        """Return the response, with any status.
 
         Raises:
-            HttpFailure: there is none, it is too large, or the address is not allowed.
+            HttpFailure: there is no response, it is too large, or the address is not allowed.
         """
         ...
 
     async def send_mail(self, request: MailRequest) -> Sequence[str]:
-        """Give mails to a server over SMTP; return the recipients that it refused.
+        """Send mails over SMTP; return the refused recipients.
 
         Raises:
-            HttpFailure: it took nothing, or the address is not allowed.
+            HttpFailure: the server accepts none, or the address is not allowed.
         """
         ...
 
 
 class OpenHttp(Protocol):
-    """Other servers whose answers are read as they come."""
+    """Other servers whose responses are read in parts."""
 
     async def open(self, request: HttpRequest) -> OpenResponse:
-        """Return the answer once its headers are there; no redirect is followed.
+        """Return the response once its headers have arrived; redirects are not followed.
 
         Raises:
-            HttpFailure: there is none, or the address is not allowed.
-            Unavailable: as many answers are open as may be.
+            HttpFailure: there is no response, or the address is not allowed.
+            Unavailable: too many responses are open.
         """
         ...
 
 
 class Together(Protocol):
-    """Several requests whose outcome counts as that of one."""
+    """Several requests that count as one."""
 
     async def do(self, ask: Callable[[Http], Awaitable[HttpResponse]]) -> HttpResponse:
-        """Return what `ask` gives, which sends what it needs through the door that it gets."""
+        """Return the result of `ask`, which sends its requests through the given door."""
         ...
 
 
 class Events(Protocol):
-    """Where `emit` and `enqueue` go, and what they have made."""
+    """The queue of events and jobs."""
 
     async def emit(self, event: str, payload: Any, *, origin: str = "") -> None:
-        """Tell the triggers of an event.
+        """Emit an event to its triggers.
 
         Args:
-            event: its name.
-            payload: what they are given.
-            origin: the step that emits, and the request that it runs for.
+            event: the name of the event.
+            payload: the payload.
+            origin: the step that emits, and its request.
 
         Raises:
             Failure: it cannot be written.
@@ -214,15 +214,15 @@ class Events(Protocol):
         self, work: str, uid: str, payload: Any, *, delay_ms: int = 0, unique: str | None = None,
         origin: str = "",
     ) -> str:  # fmt: skip
-        """Make a job; return the name that it has.
+        """Create a job; return its name.
 
         Args:
-            work: what it runs, such as `functions/orders/ship`.
-            uid: the name that a new one has.
-            payload: what its function is given.
-            delay_ms: it begins so much later.
-            unique: while a job of the same one has not begun, that is the job.
-            origin: the step that makes it, and the request that it runs for.
+            work: the work to run, such as `functions/orders/ship`.
+            uid: the name of a new job.
+            payload: the input of its function.
+            delay_ms: the delay of its start.
+            unique: a key; a waiting job with the same key is used instead of a new one.
+            origin: the step that creates it, and its request.
 
         Raises:
             Failure: it cannot be written.
@@ -230,10 +230,10 @@ class Events(Protocol):
         ...
 
     async def require_room(self) -> None:
-        """Do nothing where the queue takes more.
+        """Check that the queue accepts more.
 
         Raises:
-            Unavailable: it does not.
+            Unavailable: it is full.
         """
         ...
 
@@ -242,8 +242,8 @@ class Events(Protocol):
 
         Args:
             webhook: the name of its file.
-            message: what all tries and receivers of it have in common.
-            given: `event`, `payload`, and `owner` where the webhook's receivers have one.
+            message: the id, the same for all tries and receivers.
+            given: `event`, `payload`, and `owner` if the webhook's receivers have one.
 
         Raises:
             Failure: it cannot be written.
@@ -255,74 +255,74 @@ class Events(Protocol):
         ...
 
     async def status(self, uid: str) -> Mapping[str, Any] | None:
-        """Return state, attempts, result and error of a job; None where there is none."""
+        """Return state, attempts, result and error of a job; None for an unknown one."""
         ...
 
     def within(self, database: Database) -> Events:
-        """Return what a transaction emits through: it counts only if the transaction commits."""
+        """Return the queue of a transaction: it counts only if the transaction commits."""
         ...
 
     async def committed(self) -> None:
-        """Say that the transaction of `within` has committed."""
+        """Report that the transaction of `within` has committed."""
         ...
 
 
 class Waits(Protocol):
-    """Where a job sleeps: its run ends there, and goes on from the record."""
+    """Waits of a job: its run ends there, and later continues from its record."""
 
     def pause(self, length_ms: int) -> None:
-        """Go on when a time is over."""
+        """Wait for a time."""
         ...
 
     async def hear(
         self, event: str, is_it: Callable[[Any], bool], value: str, longest_ms: int
     ) -> Any:
-        """Return the payload of an event since the job began; None when the time is over.
+        """Return the payload of an event since the start of the job; None after the timeout.
 
         Args:
-            event: its name.
-            is_it: says of a payload whether it is the one.
-            value: what the payload must hold somewhere, see `runtime.work.triggers`.
-            longest_ms: how long to wait for it.
+            event: the name of the event.
+            is_it: the condition for the payload.
+            value: a value in the payload, see `runtime.work.triggers`.
+            longest_ms: the timeout.
         """
         ...
 
 
 class Record(Protocol):
-    """The record of a job: which answers of other servers count as received."""
+    """The record of a job: the responses of other servers that count as received."""
 
     async def accept(self) -> None:
-        """Record what the current step received: no later attempt of the job asks for it again."""
+        """Record the response to the current step: later attempts of the job use it."""
         ...
 
     def reject(self) -> None:
-        """Drop what the current step received: it asks again, as do later attempts of the job."""
+        """Drop the response to the current step, which sends its request again."""
         ...
 
 
 class Realtime(Protocol):
-    """Where `publish` goes."""
+    """The topics of `publish`."""
 
     async def publish(
         self, realtime: str, params: Mapping[str, Any], event: str, payload: Any
     ) -> None:
-        """Tell who has subscribed to a topic."""
+        """Send a message to the subscribers of a topic."""
         ...
 
 
 class Addons(Protocol):
-    """Where the steps of addons go."""
+    """The steps of addons."""
 
     async def call(self, step: str, parameters: Mapping[str, Any]) -> Any:
-        """Do a step such as `email.sendEmail` and return its result."""
+        """Run a step such as `email.sendEmail` and return its result."""
         ...
 
     async def stream(self, step: str, parameters: Mapping[str, Any]) -> Pieces:
-        """Begin a step whose answer comes piece by piece."""
+        """Start a step with a streamed result."""
         ...
 
     def takes(self, step: str) -> bool:
-        """Return whether the step comes here, and not to what does it in the server."""
+        """Return whether the step is run here, and not by the server's own code."""
         ...
 
 
@@ -331,46 +331,46 @@ class Doors(Protocol):
 
     @property
     def clock(self) -> Clock:
-        """The clock a flow reads."""
+        """The clock of a flow."""
         ...
 
     @property
     def random(self) -> Random:
-        """The source of chance a flow draws from."""
+        """The source of random values of a flow."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Host:
-    """All the doors of one release."""
+    """The doors of a release."""
 
     clock: Clock
     random: Random
     database: Database
     log: Log
     addons: Addons | None = None
-    """None where the release itself knows what it can do."""
+    """None if the release runs the steps itself."""
     events: Events | None = None
-    """None where nobody listens."""
+    """None without a queue."""
     waits: Waits | None = None
-    """None where nothing can wait: in requests."""
+    """None in requests, which cannot wait."""
     realtime: Realtime | None = None
-    """None where nobody can subscribe."""
+    """None without subscribers."""
     http: Http | None = None
-    """None where nothing outside may be asked."""
+    """None without access to other servers."""
     streams: OpenHttp | None = None
-    """None where no answer is read as it comes: only requests have answers that go on."""
+    """None outside of requests, which alone can stream."""
     files: Files | None = None
-    """None where no run has files."""
+    """None without files of runs."""
     storage: Storage | None = None
-    """None where no project keeps files."""
+    """None without stored files."""
     together: Together | None = None
-    """None where nothing is recorded: in requests."""
+    """None in requests, which record nothing."""
     record: Record | None = None
-    """None where nothing is recorded: in requests."""
+    """None in requests, which record nothing."""
     unrecorded: Host | None = None
-    """The doors of a job that record nothing; None in requests, where none does."""
+    """The doors of a job without its record; None in requests."""
     printer: Printer | None = None
-    """None where nothing is printed."""
+    """None without a printer."""
     sends: bool = True
-    """False where webhooks are only written to the log, as in drafts."""
+    """False if webhooks are only logged, as in drafts."""

@@ -13,10 +13,10 @@ import msgspec
 
 
 class Job(msgspec.Struct, frozen=True):
-    """A job: what runs outside of a request. Times are seconds since 1970.
+    """A job, which runs outside of requests. Times are seconds since 1970.
 
     `state` is ready, blocked (its lane is taken), later (it waits for `run_at`), running, held or
-    dead; of one that has ended done or cancelled, and `run_at` is when.
+    dead; for an ended job done or cancelled, and `run_at` is the time of its end.
     """
 
     name: str
@@ -30,10 +30,10 @@ class Job(msgspec.Struct, frozen=True):
 
 
 class JobStory(msgspec.Struct, frozen=True):
-    """What is known of a job: its payload as JSON, what caused it, what it has done.
+    """The history of a job: its payload as JSON, its causes and its steps.
 
-    `causes` begins with what caused it, and goes back to the request, where that is known. `waits`
-    says what a job that sleeps or is blocked waits for.
+    `causes` begins with the direct cause, and goes back to the request, if it is known. `waits`
+    are the conditions that a sleeping or blocked job waits for.
     """
 
     job: Job
@@ -44,7 +44,7 @@ class JobStory(msgspec.Struct, frozen=True):
 
 
 class TaskTime(msgspec.Struct, frozen=True):
-    """When a task runs next, in seconds since 1970."""
+    """The next run of a task, in seconds since 1970."""
 
     task: str
     next_at: float
@@ -97,11 +97,11 @@ class ChangedJobs(msgspec.Struct, frozen=True):
 
 
 class Delivery(msgspec.Struct, frozen=True):
-    """A message of another service, or one that was sent to a receiver.
+    """A message from another service, or to a receiver.
 
-    `direction` is received or sent, `of` the trigger or the webhook, `at` when it came or was made,
-    in seconds since 1970. `state` is received, waiting (it is tried again), delivered, failed (it
-    is not) or dropped (its receiver was disabled or removed).
+    `direction` is received or sent, `of` the trigger or the webhook, `at` the time of its arrival
+    or creation in seconds since 1970. `state` is received, waiting (for another try), delivered,
+    failed (for good) or dropped (its receiver was disabled or removed).
     """
 
     id: str
@@ -116,7 +116,7 @@ class Delivery(msgspec.Struct, frozen=True):
 
 
 class DeliveryTry(msgspec.Struct, frozen=True):
-    """One try: when, what the receiver answered (at most 1 KB of it), or why it did not."""
+    """A try: its time, and the receiver's response (at most 1 KB) or the error."""
 
     at: float
     status: int | None
@@ -125,7 +125,7 @@ class DeliveryTry(msgspec.Struct, frozen=True):
 
 
 class DeliveryStory(msgspec.Struct, frozen=True):
-    """What is kept of a delivery: headers (of received ones), the body, the tries (of sent)."""
+    """A delivery with its headers (if received), its body, and its tries (if sent)."""
 
     delivery: Delivery
     headers: list[tuple[str, str]]
@@ -287,7 +287,7 @@ class DecidedCall(msgspec.Struct, frozen=True):
 
 
 class TestedAddon(msgspec.Struct, frozen=True):
-    """What came of a test of an addon's connection, in words for people; never a secret.
+    """The result of a test of an addon's connection as text, without secrets.
 
     `state` is `works`, `untested`, `refused` (the key is wrong), `lacks` (a value, or a right),
     `unreachable` or `failed`.
@@ -299,5 +299,5 @@ class TestedAddon(msgspec.Struct, frozen=True):
 
     @property
     def is_wrong(self) -> bool:
-        """Whether somebody has to do something about it."""
+        """Whether a user has to act."""
         return self.state not in {"works", "untested"}

@@ -56,12 +56,12 @@ class Model(BaseModel):
 
     @classmethod
     def is_supported(cls) -> bool:
-        """Return whether this version runs what it says."""
+        """Return whether this version runs it."""
         return not cls.run_by or is_there(cls.run_by)
 
     @classmethod
     def unsupported_keys(cls) -> frozenset[str]:
-        """Return its keys that this version checks, but does not run."""
+        """Return the keys that this version checks, but does not run."""
         return _unsupported_keys(cls)
 
 
@@ -76,12 +76,12 @@ def _unsupported_keys(model: type[Model]) -> frozenset[str]:
 
 
 NULL_IS_A_VALUE = "null is a value"
-"""Marks the type of a field behind which null may well be written."""
+"""Marks the type of a field that can be null."""
 
 
 @cache
 def _never_empty(model: type[Model]) -> frozenset[str]:
-    """Return the keys that may be left out, but not be left empty."""
+    """Return the keys that may be missing, but not empty."""
     fields = model.model_fields.items()
     return frozenset(
         field.alias or name
@@ -92,7 +92,7 @@ def _never_empty(model: type[Model]) -> frozenset[str]:
 
 
 def _rules(annotation: Any) -> list[Any]:
-    """Return what `Annotated` says of any part of a type."""
+    """Return the texts of `Annotated` in all parts of a type."""
     own = [rule for rule in getattr(annotation, "__metadata__", ()) if isinstance(rule, str)]
     return [*own, *(rule for part in get_args(annotation) for rule in _rules(part))]
 
@@ -116,7 +116,7 @@ Plain = Annotated[Any, PlainValidator(plain), NULL_IS_A_VALUE]
 
 
 def need_one_of(model: type[Model], data: Any, *keys: str) -> Any:
-    """Return the data of a map, or refuse one that has none or several of the keys."""
+    """Return the data of a map; refuse a map with none or several of the keys."""
     if not isinstance(data, dict):
         return data
     given = [key for key in data if key in keys]
@@ -131,6 +131,6 @@ def need_one_of(model: type[Model], data: Any, *keys: str) -> Any:
 
 
 def _has_unknown(model: type[Model], data: dict[str, Any]) -> bool:
-    """Return whether it has an unknown key: that is told, and may stand for one of these."""
+    """Return whether it has an unknown key: it is reported, and may be a typo of one of these."""
     known = {field.alias or name for name, field in model.model_fields.items()}
     return any(key not in known for key in data)

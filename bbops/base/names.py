@@ -20,9 +20,9 @@ Size = Annotated[str, StringConstraints(pattern=r"^[1-9][0-9]{0,6}(B|KB|MB|GB)$"
 """Such as `500KB` or `5MB`; a kilobyte has 1,024 bytes."""
 EVENT_NAME: Final = r"^[a-z][A-Za-z0-9_-]{0,62}\.[a-z][A-Za-z0-9_-]{0,62}$"
 EventName = Annotated[str, StringConstraints(pattern=EVENT_NAME)]
-"""What `emit` and triggers name: `entity.action`, for example `user.registered`."""
+"""The name of an event: `entity.action`, for example `user.registered`."""
 EnvReference = Annotated[str, StringConstraints(pattern=r"^\$\{ *env\.[A-Z][A-Z0-9_]{0,62} *\}$")]
-"""Exactly `${ env.NAME }`: a secret never stands in git."""
+"""Exactly `${ env.NAME }`: a secret is never in git."""
 
 
 def env_name(reference: str) -> str:
@@ -34,18 +34,18 @@ def env_name(reference: str) -> str:
 _REFERENCE = re.compile(r"\$\{ *env\.([A-Z][A-Z0-9_]{0,62}) *\}").fullmatch
 
 INLINE: Final = "endpoint "
-"""Before the name of a function that is the steps of an endpoint: no file has such a name."""
+"""The prefix of functions that are the steps of an endpoint: no file has such a name."""
 
 
 def title_of(function: str) -> str:
-    """Return what people call a function, or the endpoint whose steps it is."""
+    """Return the name of a function for messages, or of the endpoint whose steps it is."""
     if function.startswith(INLINE):
         return f"endpoint '{function.removeprefix(INLINE)}'"
     return f"function '{function}'"
 
 
 def moved_hint(inline: Container[str], name: str) -> str:
-    """Return the cure where a function is named that is only the steps of an endpoint.
+    """Return the fix for a name of a function that is only the steps of an endpoint.
 
     Args:
         inline: the endpoints that have steps of their own.

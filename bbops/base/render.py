@@ -58,7 +58,7 @@ def as_json(diagnostic: Diagnostic) -> dict[str, Any]:
 
 
 def count(diagnostics: Sequence[Diagnostic]) -> str:
-    """Return `2 errors, 1 warning`; of what there is none, nothing is said."""
+    """Return `2 errors, 1 warning`; zero counts are left out."""
     numbers = {
         severity: sum(d.severity == severity for d in diagnostics)
         for severity in ("error", "warning")

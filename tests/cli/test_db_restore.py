@@ -321,7 +321,7 @@ def test_nobody_restores_into_a_folder_that_is_no_project(tmp_path: Path) -> Non
     (tmp_path / "elsewhere").mkdir()
     commands = Commands(tmp_path / "elsewhere", tmp_path / "commands")
     done = commands.run("restore", backup_of(tmp_path, "new"))
-    assert done.stderr.startswith("error: this folder is no project\n")
+    assert done.stderr.startswith("error: this folder is not a project\n")
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 

@@ -132,10 +132,10 @@ def test_tokens_are_listed_without_their_secret(tmp_path: Path) -> None:
     book.close()
 
 
-def test_a_folder_that_is_no_servers_is_said(home: Path) -> None:
+def test_folder_without_a_server_is_an_error(home: Path) -> None:
     result = CliRunner().invoke(users.command, ["list"])
     assert isinstance(result.exception, ServerError)
-    assert "no project" in result.exception.message
+    assert "not a project" in result.exception.message
 
 
 def test_the_workspace_is_shown_and_changed(tmp_path: Path) -> None:

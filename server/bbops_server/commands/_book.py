@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from bbops_server.accounts.people import Person
 
 LOCAL = "local"
-"""Who is said to have done what a command did."""
+"""The user of commands in the audit log."""
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 
@@ -30,7 +30,7 @@ def find_state(state: Path | None) -> Path:
     """Return a server's state folder.
 
     Raises:
-        ServerError: none is named and this folder has none, or there is no such folder.
+        ServerError: it is not given and not found, or does not exist.
     """
     require_project(state)
     folder = state_of(state)
@@ -42,7 +42,7 @@ def find_state(state: Path | None) -> Path:
 
 @contextmanager
 def open_book(state: Path | None) -> Iterator[Book]:
-    """Give the book; a server may be running on it. Raises as `find_state`."""
+    """Open the book, which a running server may use, too. Raises as `find_state`."""
     from bbops_server.accounts.book import Book  # noqa: PLC0415 - SQLAlchemy: 400 ms
 
     folder = find_state(state)
@@ -55,10 +55,10 @@ def open_book(state: Path | None) -> Iterator[Book]:
 
 
 def find_person(book: Book, email: str) -> Person:
-    """Return somebody by their address.
+    """Return a user by address.
 
     Raises:
-        ServerError: nobody has it.
+        ServerError: there is no such account.
     """
     person = book.people.get(email)
     if person is None or "@" not in email:

@@ -1,4 +1,4 @@
-"""What the data and the files under tables/ say of each other: plan, drift, pull."""
+"""Differences between the data and the files under tables/: plan, drift, pull."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def plan_data(project: str | None, state: Path | None, *, as_json: bool) -> int:
     if as_json:
         from bbops.database.migrate.listening import find_all_refused  # noqa: PLC0415 - only for this
         from bbops.database.migrate.opened import read_tables  # noqa: PLC0415 - only for this
-        from bbops.database.migrate.rollout_plan import as_json as told  # noqa: PLC0415 - only for this
+        from bbops.database.migrate.rollout_plan import as_json as encode_plan  # noqa: PLC0415 - only for this
 
         with read_tables(place) as live:
             triggers = find_all_refused(live, tables)
-        click.echo(json.dumps(told(migration, triggers)))
+        click.echo(json.dumps(encode_plan(migration, triggers)))
     else:
         say("\n".join(_lines(migration.changes)) or "the tables are up to date")
         if migration.is_waiting:
@@ -76,8 +76,8 @@ def find_drift(
 
     found = drift.find_drift(place_of(project, state))
     if as_json:
-        told = [{"what": one.what, "name": one.name} for one in found.found]
-        click.echo(json.dumps({"drift": told, "tables": found.tables, "remarks": found.remarks}))
+        changes = [{"what": change.what, "name": change.name} for change in found.found]
+        click.echo(json.dumps({"drift": changes, "tables": found.tables, "remarks": found.remarks}))
     elif as_yaml:
         for name, table in found.tables.items():
             text = write_table(name, table) if table else "# this table is gone\n"
@@ -96,8 +96,8 @@ def find_drift(
 def pull_tables(source: Path | None, schema: str, *, force: bool, as_json: bool) -> int:
     """Write tables/*.yaml in this folder from the SQLite FILE, or from DATABASE_URL.
 
-    Only names and types are read, never rows; nothing in the database changes. What the files
-    cannot express is printed, one line each; it then exits with 1.
+    Only names and types are read, never rows; nothing in the database changes. Exits with 1 if
+    the files cannot express something, with a line for each.
     """
     from bbops.compiler.check.tables import RESERVED  # noqa: PLC0415 - after --help
     from bbops.database.diff.adopt import adopt  # noqa: PLC0415

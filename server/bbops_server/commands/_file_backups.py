@@ -33,23 +33,23 @@ class BackedUp:
     keep: Path | None = None
 
     def put_in_place(self) -> None:
-        """Let the unpacked files take the place of those that are there."""
+        """Replace the project's files by the unpacked ones."""
         from bbops_server.process.storage.archive import replace_folder  # noqa: PLC0415 - after --help
 
         if self.archive is not None and self.keep is not None:
             had = replace_folder(self.new, self.root, self.keep)
             self.keep = self.keep if had else None
 
-    def told(self) -> Mapping[str, object]:
-        """Return it for JSON."""
+    def members(self) -> Mapping[str, object]:
+        """Return the members for JSON."""
         if self.archive is None:
             return {}
         kept = {"kept": str(self.keep)} if self.keep is not None else {}
-        told = {"archive": str(self.archive), "files": self.files, "size_bytes": self.size_bytes}
-        return {"files": told | kept}
+        found = {"archive": str(self.archive), "files": self.files, "size_bytes": self.size_bytes}
+        return {"files": found | kept}
 
     def lines(self, way: str) -> Iterator[str]:
-        """Yield it in words."""
+        """Yield the lines to print."""
         if self.archive is None:
             return
         size = f"{self.size_bytes / 1_000_000:,.1f} MB"
@@ -59,9 +59,9 @@ class BackedUp:
 
 
 def back_up_files(state: Path, backup: Path) -> BackedUp:
-    """Write the files that a project keeps beside a backup of its database, which comes first.
+    """Write the stored files of a project beside a backup of its database, which is made first.
 
-    A row that names a file is in the backup only if the file was there before.
+    So the files of all rows in the backup exist, unless they were deleted meanwhile.
 
     Raises:
         ServerError: they cannot be written.
@@ -83,7 +83,7 @@ def back_up_files(state: Path, backup: Path) -> BackedUp:
 
 @contextmanager
 def restoring_files(backup: Path, state: Path, time: str) -> Iterator[BackedUp]:
-    """Yield the files beside a backup, unpacked and checked; nothing where there are none.
+    """Yield the files beside a backup, unpacked and checked; none if there are none.
 
     Raises:
         ServerError: they are damaged; nothing has changed.
@@ -104,12 +104,12 @@ def restoring_files(backup: Path, state: Path, time: str) -> Iterator[BackedUp]:
 
 
 LARGE_BYTES: Final = 64 << 20
-"""Less is copied before a bar could be read."""
+"""Smaller copies end before anybody could read a progress bar."""
 
 
 @contextmanager
 def copying(what: str, size_bytes: int) -> Iterator[Tell | None]:
-    """Yield what is told of a copy's progress; None where nobody would see it."""
+    """Yield the callback for the progress of a copy; None without a terminal or for a small one."""
     if size_bytes < LARGE_BYTES or not sys.stderr.isatty():
         yield None
         return

@@ -28,7 +28,7 @@ from bbops_server.settings import Settings
 __all__ = ["Make", "run"]
 
 RESTORE_SECONDS: Final = 5.0
-"""How long requests wait at startup for the last live release before they get a 503."""
+"""The time that requests wait at startup for the last live release, before they get a 503."""
 
 _LOOK_SECONDS: Final = 0.1
 
@@ -39,11 +39,11 @@ async def run(settings: Settings, load: Callable[[], Make], seat: StateSeat | No
     Args:
         settings: its state folder exists; a port of 0 becomes a free one, see `Plane.settings`.
         load: imports what `Make` needs; it runs in a thread while the processes start.
-        seat: the place in the state folder; without one nobody replaces it, or is replaced.
+        seat: the place in the state folder; without one, no server replaces another.
 
     Raises:
         BbopsError: a port is taken, a process does not start, or the state cannot be used. A
-            server whose place was to be taken keeps serving.
+            server that would be replaced keeps serving.
     """
     start_logging()
     require_https(settings)
@@ -54,8 +54,8 @@ async def run(settings: Settings, load: Callable[[], Make], seat: StateSeat | No
     _on_signal(stopped.set)
     with ExitStack() as held:
         sockets = await _find_sockets(settings, seat)
-        for one in sockets:
-            held.enter_context(one)
+        for listener in sockets:
+            held.enter_context(listener)
         ports = sockets.data.getsockname()[1], sockets.control.getsockname()[1]
         browser = settings.browser
         async with (

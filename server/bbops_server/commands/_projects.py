@@ -51,19 +51,19 @@ def state_of(state: Path | None) -> Path:
 
 
 def require_project(state: Path | None) -> None:
-    """Refuse to make a state folder where nobody would look for it.
+    """Refuse to create a state folder outside of a project.
 
     Raises:
-        ServerError: no state folder is named, and this folder is no project's.
+        ServerError: no state folder is given, and this folder is not a project.
     """
     if state is None and not any(map(Path.exists, map(Path, _SIGNS))):
         raise ServerError(
-            "this folder is no project", hint="go to the project's folder, or give --state DIR"
+            "this folder is not a project", hint="go to the project's folder, or give --state DIR"
         )
 
 
 def data_of(project: str | None, state: Path | None) -> Path:
-    """Return the file of a project's data, for what only a file can do.
+    """Return the file of a project's data, for commands that need a file.
 
     Raises:
         ServerError: there is none yet, it is in PostgreSQL, or there is no such project.
@@ -88,26 +88,26 @@ def _where_data_is(state: Path | None) -> str:
 
 
 def place_of(project: str | None, state: Path | None) -> Place:
-    """Return where a project's data is: a file, or a schema of the database of DATABASE_URL.
+    """Return the place of a project's data: a file, or a schema of the database of DATABASE_URL.
 
     Raises:
-        ServerError: there is none yet, or no such project, or nobody says where PostgreSQL is.
-        DatabaseError: DATABASE_URL is no address of one.
+        ServerError: there is none yet, no such project, or no DATABASE_URL.
+        DatabaseError: DATABASE_URL is not an address of PostgreSQL.
     """
     folder = folder_of(state_of(state), project)
     return read_note(folder / PLACE_FILE, "data is") or data_of(project, state)
 
 
 def read_note(note: Path, what: str) -> PostgresPlace | None:
-    """Return the schema that the server has noted, of the database of DATABASE_URL.
+    """Return the schema of DATABASE_URL that the server has noted; None without a note.
 
     Args:
-        note: None is returned where it is missing.
-        what: is there, in words.
+        note: the file of the note.
+        what: its subject in messages.
 
     Raises:
-        ServerError: nobody says where PostgreSQL is.
-        DatabaseError: DATABASE_URL is no address of one.
+        ServerError: there is no DATABASE_URL.
+        DatabaseError: DATABASE_URL is not an address of PostgreSQL.
     """
     try:
         schema = note.read_text(encoding="utf-8")

@@ -95,14 +95,14 @@ class Terminal:
         sys.stdout.flush()
 
     def applied(self, event: SettingsApplied) -> None:
-        """Say what a change of the server's file did."""
+        """Print the effects of a change of the server's file."""
         touched = [("added", event.added), ("changed", event.changed), ("removed", event.removed)]
         words = "; ".join(f"{verb} {', '.join(names)}" for verb, names in touched if names)
         say(f"{click.style('applied', bold=True)}  {words or 'the settings'}")
         self.diagnostics(event.diagnostics)
 
     def serving(self, event: ServerReady) -> None:
-        """Say where everything is."""
+        """Print the addresses."""
         self.url = event.url
         say(f"{click.style('serving', bold=True)}  {event.source}")
         say(f"         {event.url} is the API, {event.control_url} the control plane")
@@ -167,7 +167,7 @@ _WEBHOOKS: Final = "webhooks/"
 
 
 def lines_of(event: Reported) -> list[str]:
-    """Return what is printed of an event."""
+    """Return the lines of an event."""
     match event:
         case RequestAnswered():
             return [*_missed(event.missed, "request"), _request(event)]
@@ -211,7 +211,7 @@ def _kind(work: str) -> str:
 
 
 def _name(work: str, job: str) -> str:
-    """Return what a job is called: of a webhook that is sent, with message and receiver."""
+    """Return the name of a job: for a sent webhook, with message and receiver."""
     return one_line(job if work.startswith(_WEBHOOKS) else work)
 
 

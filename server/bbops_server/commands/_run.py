@@ -1,6 +1,6 @@
-"""Run a server until it is told to stop.
+"""Run a server until it is stopped.
 
-Processes start before the code of what follows a source is read: each takes its own time.
+Its processes start while the code that follows a source is imported.
 """
 
 from __future__ import annotations
@@ -48,16 +48,16 @@ def run_project(
     """Serve one project until SIGTERM or Ctrl-C, then drain and return.
 
     Args:
-        settings: of the server.
-        project: its settings.
-        source: what it follows.
-        as_json: whether events are told as JSON.
-        tips: said once the first release is live.
-        file: the settings that are followed while it runs, and where they are.
-        replaces: whether it takes the place of a server that runs.
+        settings: the server's settings.
+        project: the project's settings.
+        source: the source to follow.
+        as_json: whether events are printed as JSON.
+        tips: a text to print once the first release is live.
+        file: the settings to follow while it runs, and their place.
+        replaces: whether to replace a running server.
 
     Raises:
-        BbopsError: it cannot start; says what is in the way.
+        BbopsError: it cannot start.
     """
     seat = take_seat(settings.state, replaces=replaces, hands_over=settings.mode == "serve")
     secrets = Secrets.open(project.state)
@@ -154,20 +154,20 @@ def _serving(plane: Plane, source: str, database: str) -> ServerReady:
     return ServerReady(settings.data_url, settings.control_url, source, setup_url, database)
 
 
-# ---- Take a server's place in a state folder: a free one, or that of the server that runs
+# ---- The place of a server in a state folder: a free one, or the one of the running server
 
 HELD: Final = (
     "stop it (process {process}), or take its place with 'bbops serve --replace',"
     " or give this one its own with --state DIR"
 )
-"""What to do when another server uses a state folder."""
+"""The hint for a state folder that another server uses."""
 
 _FREE_SECONDS: Final = 10.0
 _GONE_SECONDS: Final = 1.0
-"""How long the lock of a server that was killed may outlive its socket."""
+"""The time that the lock of a killed server may outlive its socket."""
 
 _LEFT_SECONDS: Final = 3.0
-"""How long the processes of a server that has died may keep its ports."""
+"""The time that processes of a dead server may keep its ports."""
 
 _LOOK_SECONDS: Final = 0.05
 _log = logging.getLogger(__name__)
@@ -177,10 +177,10 @@ def take_seat(state: Path, *, replaces: bool = False, hands_over: bool = True) -
     """Return a server's place in a state folder.
 
     Args:
-        state: must exist.
-        replaces: whether the place of a server that runs is taken; it goes on until this one is
-            ready. One that does not answer is killed.
-        hands_over: whether this one can be replaced in the same way.
+        state: an existing folder.
+        replaces: whether to replace the running server, which serves until this one is ready. A
+            server that does not respond is killed.
+        hands_over: whether this server can be replaced in the same way.
 
     Raises:
         ServerError: another process has it, and does not hand it over.

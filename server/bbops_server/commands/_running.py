@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from bbops_server.publish.projects.projects import ServerProjects
 
 GRACE_SECONDS: Final = 10.0
-"""How long requests under way may take once the server was told to stop."""
+"""The time that running requests may take once the server is stopped."""
 
 LEAVE_SECONDS: Final = 30.0
-"""How long they may take once a successor serves: nobody waits for this server then."""
+"""The time that they may take once a successor serves, when nothing waits for this server."""
 
 _FINISH_SECONDS: Final = 20.0
-"""How long a publication that has begun to migrate may keep a successor waiting."""
+"""The time that a publication in its migration may delay a successor."""
 
 
 Make = Callable[[Plane], "ServerProjects"]
@@ -109,13 +109,13 @@ class Running:
         )
 
     async def serve(self, *until: Awaitable[Any]) -> None:
-        """Serve until one of these is done, or a part has ended by itself."""
+        """Serve until one of the awaitables is done, or a part of the server has ended."""
         assert self._serving is not None  # noqa: S101 - `open` comes first
-        asked = {asyncio.ensure_future(one) for one in until}
+        asked = {asyncio.ensure_future(end) for end in until}
         await asyncio.wait({*asked, self._work, self._serving}, return_when=asyncio.FIRST_COMPLETED)
 
     async def give_up(self) -> None:
-        """Change nothing any more, so that a successor may; projects are answered on."""
+        """Stop all changes for a successor, and keep answering requests."""
         assert self._control is not None  # noqa: S101 - `open` comes first
         await self._control.hand_over(LEAVE_SECONDS)
         self.plane.keeps_drafts = True

@@ -56,10 +56,10 @@ def make_settings(
 
 
 def read_settings(path: Path) -> ServerFile:
-    """Return what a file of settings says.
+    """Return the settings in a file.
 
     Raises:
-        ProjectError: it has mistakes.
+        ProjectError: it has errors.
     """
     from bbops_server.settings.server_file.load import read_file  # noqa: PLC0415
     from bbops_server.settings.server_file.model import LoneFile  # noqa: PLC0415
@@ -71,7 +71,7 @@ def read_settings(path: Path) -> ServerFile:
 
 
 def given_options(context: click.Context) -> dict[str, Any]:
-    """Return the options that somebody gave, without those that have their default."""
+    """Return the given options, without defaults."""
     defaults = {ParameterSource.DEFAULT, ParameterSource.DEFAULT_MAP}
     return {
         name: value
@@ -105,7 +105,7 @@ def check_url(_: click.Context, __: click.Parameter, value: str) -> str:
     """Return the address of an option without a trailing slash.
 
     Raises:
-        click.BadParameter: it is no address of https.
+        click.BadParameter: it is not an https address.
     """
     if not value:
         return ""
@@ -118,7 +118,7 @@ def check_url(_: click.Context, __: click.Parameter, value: str) -> str:
 
 
 def require_platform() -> None:
-    """Refuse where the server cannot run.
+    """Refuse to run on unsupported systems.
 
     Raises:
         ServerError: this is Windows.
@@ -133,11 +133,11 @@ def require_platform() -> None:
 def state_folder(
     repository: Path, state: Path | None, name: str = "state", *, inside: Path | None = None
 ) -> Path:
-    """Return the state folder, made for this user alone.
+    """Return the state folder, created for this user only.
 
-    Inside a work tree by default, in `.bbops/`, which tells git to ignore it: what lies there must
-    never be committed. A bare repository's is in the current folder, that of a file of several
-    projects beside it.
+    By default it is in `.bbops/` of the work tree, which git ignores, because the state must never
+    be committed. For a bare repository it is in the current folder, for a file of several projects
+    beside the file.
     """
     inside = inside or (repository if (repository / ".git").exists() else Path.cwd())
     folder = (state or inside / ".bbops" / name).absolute()

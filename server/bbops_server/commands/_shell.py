@@ -22,7 +22,7 @@ WORDS = "statements end with ';'; '.tables' lists the tables, '.quit' or Ctrl-D 
 
 
 def converse(database: ByHand, *, most: int) -> None:
-    """Ask for statements on a terminal until somebody has had enough; mistakes end nothing."""
+    """Read statements from a terminal until the user ends it; errors do not."""
     with contextlib.suppress(ImportError):
         importlib.import_module("readline")  # which gives `input` a memory and keys to edit with
     say(WORDS)
@@ -36,7 +36,7 @@ def converse(database: ByHand, *, most: int) -> None:
 
 
 def run_all(database: ByHand, lines: TextIO, *, most: int, as_json: bool) -> None:
-    """Run the statements of a pipe in turn; the first that fails is the last.
+    """Run the statements of a pipe in order, up to the first that fails.
 
     Raises:
         DatabaseError: one failed; those before it have run.
@@ -74,7 +74,7 @@ def print_answer(answer: StatementResult, *, as_json: bool) -> None:
 
 
 def _ask() -> str | None:
-    """Return a statement that somebody typed, None when there will be no more."""
+    """Return a typed statement; None at the end of the input."""
     text = ""
     while True:
         try:
@@ -82,7 +82,7 @@ def _ask() -> str | None:
         except EOFError:
             say("")
             return None
-        except KeyboardInterrupt:  # as in every shell: what was typed is forgotten
+        except KeyboardInterrupt:  # as in other shells: the typed line is dropped
             say("")
             text = ""
             continue

@@ -115,15 +115,15 @@ def change(
 def mistake(
     story: Story, api: ProjectApi, folder: Path, events: Iterator[dict[str, Any]], token: str
 ) -> None:
-    """Commit a mistake: the old release keeps serving, and the server says what is wrong."""
+    """Commit a mistake: the old release keeps serving, and the server prints the error."""
     story.step("commit a mistake: the last good release keeps serving")
     edit(folder / LIST, "vars.me.name", "vars.me.nam")
     commit(folder, "Break the list")
     refused = expect(next(events), "stalled")
-    for one in refused["diagnostics"]:
-        place = f"{one['file']}:{one['line']}:{one['column']}"
-        story.show(f"{place}: {one['severity']}: {one['message']} [{one['code']}]")
-        story.show(f"    hint: {one['hint']}")
+    for error in refused["diagnostics"]:
+        place = f"{error['file']}:{error['line']}:{error['column']}"
+        story.show(f"{place}: {error['severity']}: {error['message']} [{error['code']}]")
+        story.show(f"    hint: {error['hint']}")
     reply = must(api.ask("GET", "/api/v1/notes", token=token), 200)
     story.request("GET", "/api/v1/notes", reply)
     story.step("mend it")

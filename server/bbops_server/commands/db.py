@@ -51,8 +51,8 @@ def command() -> None:
     """
 
 
-for one in (plan_data, find_drift, pull_tables):
-    command.add_command(one)
+for _subcommand in (plan_data, find_drift, pull_tables):
+    command.add_command(_subcommand)
 
 
 @examples("bbops db backup", "bbops db backup monday.sqlite --project shop")
@@ -82,7 +82,7 @@ def back_up_data(
         contents = back_up(data, target, tell=tell)
     kept = back_up_files(data.parent, target)
     if as_json:
-        click.echo(json.dumps({"file": str(target), **told(contents), **kept.told()}))
+        click.echo(json.dumps({"file": str(target), **members_of(contents), **kept.members()}))
         return
     say(f"{click.style('backed up', fg='green', bold=True)}  {listed(contents)}")
     say(f"           to '{printable(str(target))}'")
@@ -124,7 +124,7 @@ def restore_data(file: Path, project: str | None, state: Path | None, *, as_json
         files.put_in_place()
     if as_json:
         kept = str(done.kept) if done.kept else None
-        more = {"held": done.held, **told(done.contents), **files.told()}
+        more = {"held": done.held, **members_of(done.contents), **files.members()}
         click.echo(json.dumps({"file": str(file), "kept": kept, **more}))
         return
     say(f"{click.style('restored', fg='green', bold=True)}  {listed(done.contents)}")
@@ -143,7 +143,7 @@ def restore_data(file: Path, project: str | None, state: Path | None, *, as_json
 @where_state
 @click.option("--json", "as_json", is_flag=True, help="Print the numbers of rows, as JSON.")
 def seed_data(project: str | None, state: Path | None, *, as_json: bool) -> None:
-    """Insert the seed rows that are missing, such as those somebody deleted.
+    """Insert the missing seed rows, such as deleted ones.
 
     They come from the latest live release; publishing does the same. A row whose primary key exists
     is not changed. Either all are inserted or none.
@@ -173,10 +173,10 @@ def seed_data(project: str | None, state: Path | None, *, as_json: bool) -> None
 def approve_migration(plan: str, project: str | None, state: Path | None, *, as_json: bool) -> None:
     """Approve the migration HASH, which would lose data.
 
-    'bbops status' shows what it is. A running server applies it within a second or two. What it
-    drops is hidden, see 'bbops db narrow'; before other values are lost, a copy of the data is kept
-    next to it, as data.sqlite.before- and 12 digits of HASH. An approval counts once; who gave it
-    and what was lost is recorded in approvals.json in the state folder.
+    'bbops status' shows it. A running server applies it within a second or two. Dropped tables and
+    columns are hidden, see 'bbops db narrow'; before other values are lost, the data is copied to
+    data.sqlite.before- and 12 digits of HASH beside it. An approval counts once, and is recorded
+    with its user and the lost data in approvals.json of the state folder.
     """
     from bbops_server.publish.holds.approvals import approve  # noqa: PLC0415 - after --help
 
@@ -213,20 +213,20 @@ def narrow_data(project: str | None, state: Path | None, *, dry_run: bool, as_js
     keep = stamp()
     found = find_hidden(place) if dry_run else delete_hidden(place, keep)
     kept_in = f"{place}.before-{keep}" if isinstance(place, Path) else f"_before_{keep}_…"
-    kept = not dry_run and any(one.rows for one in found)
+    kept = not dry_run and any(part.rows for part in found)
     if found and not dry_run:
         from bbops_server.publish.holds.approvals import notify_server  # noqa: PLC0415 - after --help
 
         notify_server(folder_of(state_of(state), project))
     if as_json:
-        names = {str(one): one.rows for one in found}
-        told = {"hidden": names} if dry_run else {"deleted": names}
+        names = {str(part): part.rows for part in found}
         where = kept_in if kept else None
-        click.echo(json.dumps(told if dry_run else {**told, "kept": where}))
+        shown = {"hidden": names} if dry_run else {"deleted": names, "kept": where}
+        click.echo(json.dumps(shown))
         return
     verb = "hidden" if dry_run else click.style("deleted", fg="green", bold=True)
-    for one in found:
-        say(f"{verb}  {printable(str(one))}, {rows(one.rows)} with a value")
+    for part in found:
+        say(f"{verb}  {printable(str(part))}, {rows(part.rows)} with a value")
     if kept:
         say(f"         the previous data is kept in '{printable(kept_in)}'")
     if not found:
@@ -269,7 +269,7 @@ def query_data(
 
 
 def user() -> str:
-    """Return the name of who runs this; a number where the system knows no name."""
+    """Return the name of the user, or a number if the system has no name."""
     try:
         return getpass.getuser()
     except (KeyError, OSError):
@@ -282,18 +282,18 @@ def stamp() -> str:
     return f"{now:%Y%m%dT%H%M%SZ}"
 
 
-def told(contents: Contents) -> Mapping[str, object]:
-    """Return what a file holds, for JSON."""
+def members_of(contents: Contents) -> Mapping[str, object]:
+    """Return the contents of a file for JSON."""
     return {"size_bytes": contents.size_bytes, "tables": dict(contents.tables)}
 
 
 def listed(contents: Contents) -> str:
-    """Return what a file holds in words."""
+    """Return the contents of a file as text."""
     tables = ", ".join(f"{name} {count:,}" for name, count in contents.tables.items())
     size = f"{contents.size_bytes / 1_000_000:,.1f} MB"
     return f"{size}, rows: {printable(tables)}" if tables else f"{size}, no tables"
 
 
 def rows(count: int) -> str:
-    """Return a number of rows in words."""
+    """Return a number of rows as text."""
     return "1 row" if count == 1 else f"{count:,} rows"

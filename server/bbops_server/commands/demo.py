@@ -24,8 +24,8 @@ def command(
 ) -> None:
     """Make the template's project in --dir and serve it, ready to be changed and committed.
 
-    With --once a project in a temporary folder goes through it all by itself: sign up, sign in,
-    write, change a file, commit, make a mistake. It takes some seconds.
+    With --once, the whole story is played in a temporary folder: sign up, sign in, write, change a
+    file, commit, make a mistake. It takes some seconds.
     """
     require_platform()
     from bbops.source.git.store import require_git  # noqa: PLC0415 - after --help, which needs no git
@@ -50,7 +50,7 @@ def command(
 
 
 def make_project(folder: Path) -> None:
-    """Make the template's project, unless it is there already."""
+    """Make the template's project, unless it exists."""
     if (folder / ".git").exists():
         return
     from bbops.interfaces.cli.init import MESSAGE, require_empty, template_files  # noqa: PLC0415
@@ -62,7 +62,7 @@ def make_project(folder: Path) -> None:
 
 
 def tips(folder: Path) -> str:
-    """Return what to try once the project is live; `{url}` stands for its address."""
+    """Return the tips for a live project; `{url}` stands for its address."""
     account = '{{"email": "ada@example.com", "password": "correct horse", "name": "Ada"}}'
     return (
         "try it in another terminal:\n"

@@ -1,6 +1,6 @@
-"""Say what this machine has of what a server uses, and how to get the rest.
+"""Check whether this machine is ready to run a server.
 
-Exits with 1 when something is missing that every server needs.
+Exits with 1 if something is missing that every server needs.
 """
 
 from __future__ import annotations

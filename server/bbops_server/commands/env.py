@@ -31,7 +31,7 @@ for_drafts = click.option(
 
 
 class _Taking(click.Command):
-    """A command whose argument may be a secret: what is wrong with it is said without it."""
+    """A command whose argument may be a secret, which is left out of error messages."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Read the arguments. Raises: ServerError: one of them cannot be read."""
@@ -39,7 +39,7 @@ class _Taking(click.Command):
             return super().parse_args(ctx, args)
         except click.NoSuchOption:
             raise ServerError(
-                "an argument is no option of this command; a value that begins with '-' is not"
+                "an argument is not an option of this command; a value that begins with '-' is not"
                 " taken as an argument", hint=_PIPED,
             ) from None  # fmt: skip
         except click.UsageError as error:

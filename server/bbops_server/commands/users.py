@@ -42,8 +42,8 @@ in_project = click.option(
 def command() -> None:
     """Add, invite and manage the users of a server.
 
-    Works on the server's own machine, also while it runs; whoever can read the state folder owns
-    the server. The page /people of its control plane does the same.
+    Works on the server's own machine, also while it runs; users of the machine who can read the
+    state folder own the server. The page /people of its control plane does the same.
     """
 
 
@@ -217,19 +217,20 @@ def list_tokens(
             book.audit.add("revoke token", who=LOCAL, object=revoke)
         found = book.tokens.list(person.id)
     if as_json:
-        told = [
+        tokens = [
             {
-                "id": one.id, "name": one.name, "prefix": one.prefix, "scopes": list(one.scopes),
-                "project": one.project, "expires": one.expires and one.expires.isoformat(),
+                "id": token.id, "name": token.name, "prefix": token.prefix,
+                "scopes": list(token.scopes), "project": token.project,
+                "expires": token.expires and token.expires.isoformat(),
             }
-            for one in found
+            for token in found
         ]  # fmt: skip
-        click.echo(json.dumps({"tokens": told}))
+        click.echo(json.dumps({"tokens": tokens}))
         return
-    for one in found:
-        ends = f"until {one.expires:%Y-%m-%d}" if one.expires else "does not expire"
-        what = f"{' '.join(one.scopes)}  {ends}  {printable(one.name)}"
-        click.echo(f"{one.id}  {one.prefix}…  {what}")
+    for token in found:
+        ends = f"until {token.expires:%Y-%m-%d}" if token.expires else "does not expire"
+        what = f"{' '.join(token.scopes)}  {ends}  {printable(token.name)}"
+        click.echo(f"{token.id}  {token.prefix}…  {what}")
     if not found:
         click.echo(f"{person.email} has no tokens")
 

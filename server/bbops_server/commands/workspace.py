@@ -46,19 +46,19 @@ def show(state: Path | None, *, as_json: bool) -> None:
 @click.argument("changes", nargs=-1, required=True, metavar="KEY=VALUE...")
 @where_state
 @as_json
-def change(changes: tuple[str, ...], state: Path | None, *, as_json: bool) -> None:
+def set_values(changes: tuple[str, ...], state: Path | None, *, as_json: bool) -> None:
     """Set name=…, company=… or features.restChannels=on|off.
 
-    A running server checks every project again: one that uses a feature that is now off keeps its
+    A running server checks every project again: a project that uses a disabled feature keeps its
     last release, and its next commit is rejected.
     """
     with open_book(state) as book:
-        for one in changes:
-            key, equals, value = one.partition("=")
+        for change in changes:
+            key, equals, value = change.partition("=")
             if not equals:
-                raise ServerError(f"'{one}' has no value", hint=f"such as {key}=…")
+                raise ServerError(f"'{change}' has no value", hint=f"such as {key}=…")
             _set(book, key, value)
-            book.audit.add("change workspace", who=LOCAL, object=one)
+            book.audit.add("change workspace", who=LOCAL, object=change)
         _tell(book.workspaces.get(), as_json=as_json)
     _hurry(read_running(state))
 
@@ -79,15 +79,15 @@ def _set(book: Book, key: str, value: str) -> None:
 
 
 def _hurry(running: dict[str, str]) -> None:
-    """Have a running server look at its projects; one that is gone sees it when it starts."""
+    """Make a running server poll its projects; a stopped one sees the change at its start."""
     if not running:
         return
     from bbops.interfaces.client import Remote  # noqa: PLC0415 - httpx: 100 ms
 
     try:
         with Remote(running["url"], running["token"]) as remote:
-            for one in remote.projects():
-                remote.reconcile(one.name, again=True)
+            for project in remote.projects():
+                remote.reconcile(project.name, again=True)
     except ServerError as error:
         message = f"a server that runs sees this at its next commit: {error.message}"
         click.echo(message, err=True)
@@ -95,8 +95,8 @@ def _hurry(running: dict[str, str]) -> None:
 
 def _tell(found: Workspace, *, as_json: bool) -> None:
     if as_json:
-        told: dict[str, Any] = {"name": found.name, "company": found.company}
-        click.echo(json.dumps({**told, "features": dict(found.features)}))
+        profile: dict[str, Any] = {"name": found.name, "company": found.company}
+        click.echo(json.dumps({**profile, "features": dict(found.features)}))
         return
     click.echo(f"name      {printable(found.name) or '-'}")
     click.echo(f"company   {printable(found.company) or '-'}")

@@ -1,7 +1,7 @@
 """Read `server.yaml` into settings, or into diagnostics.
 
-The language's own loader reads it, so a mistake is told like one in a project: file, line, column
-and cure. A `${ env.NAME }` anywhere in a value stands for a variable of the server's environment.
+The language's own loader reads it, so errors look like errors of a project: file, line, column and
+fix. `${ env.NAME }` in a value stands for a variable of the server's environment.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from bbops_server.settings import is_loopback
 from bbops_server.settings.server_file.model import ServedProject, ServerFile, split_listen
 
 NAME = "server.yaml"
-"""What the file is called where a folder is given."""
+"""The name of the file in a folder."""
 
 _ENV = re.compile(r"\$\{\s*env\.(?P<name>[A-Za-z_][A-Za-z0-9_]*)\s*\}")
 _EXPRESSION = re.compile(r"\$\{")
@@ -33,7 +33,7 @@ _KeyPath = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What reading the file gave; `file` is None when there are errors among the diagnostics."""
+    """The result of reading the file; `file` is None if the diagnostics have errors."""
 
     file: ServerFile | None
     diagnostics: tuple[Diagnostic, ...]
@@ -43,7 +43,7 @@ class Read:
 def read_file(
     path: Path, env: Mapping[str, str] = os.environ, form: type[ServerFile] = ServerFile
 ) -> Read:
-    """Read a server's file from disk; one that cannot be read is a diagnostic, too."""
+    """Read a server's file from disk; a read error is a diagnostic."""
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -56,13 +56,13 @@ def read_file(
 def load(
     name: str, data: bytes, env: Mapping[str, str], form: type[ServerFile] = ServerFile
 ) -> Read:
-    """Return what a server's file says.
+    """Return the settings in a server's file.
 
     Args:
-        name: what diagnostics call the file.
-        data: its bytes.
-        env: where `${ env.NAME }` is looked up.
-        form: what it may say.
+        name: the name of the file in diagnostics.
+        data: the bytes of the file.
+        env: the variables of `${ env.NAME }`.
+        form: the model of the file.
     """
     document = load_document(data)
     if document.problems:

@@ -1,4 +1,4 @@
-"""What `server.yaml` may say. Later versions read more: an unknown key is a mistake today."""
+"""The model of `server.yaml`. Unknown keys are errors, because later versions may add them."""
 
 from __future__ import annotations
 
@@ -182,23 +182,23 @@ ProjectName = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{0,62}$"
 
 
 class Urls(Model):
-    """The addresses people are told, where those are others than what is bound."""
+    """The public addresses, if they differ from the bound ones."""
 
     data: Url | None = None
     control: Annotated[str, AfterValidator(_check_origin)] | None = None
 
 
 class Bind(Model):
-    """Where the server listens; the control plane beyond this machine only with https."""
+    """The addresses to listen on; the control plane needs https beyond this machine."""
 
     data: Annotated[str, AfterValidator(_check_listen)] = "127.0.0.1:8000"
     control: Annotated[str, AfterValidator(_check_listen)] = "127.0.0.1:8001"
 
 
 class Egress(Model):
-    """Which servers may be asked beside public ones: addresses, networks, names of hosts.
+    """The servers that are allowed beside public ones: addresses, networks, names of hosts.
 
-    `receivers` is for webhooks to addresses that stand in rows, `allow` for everything else.
+    `receivers` is for webhooks to addresses in rows, `allow` for everything else.
     """
 
     allow: list[Annotated[str, AfterValidator(_check_egress)]] = []
@@ -225,7 +225,7 @@ def _check_names(providers: list[OidcProvider]) -> list[OidcProvider]:
 
 
 class GitHubProvider(Model):
-    """GitHub, or a company's own at `url`. The secret is kept as that of `OidcProvider`."""
+    """GitHub, or a company's own at `url`. The secret is stored as for `OidcProvider`."""
 
     url: Url = "https://github.com"
     client_id: Annotated[str, StringConstraints(min_length=1, max_length=300)]
@@ -234,14 +234,14 @@ class GitHubProvider(Model):
 
 
 class SignIn(Model):
-    """Other places where people may sign in."""
+    """Other services to sign in with."""
 
     oidc: Annotated[list[OidcProvider], AfterValidator(_check_names)] = []
     github: GitHubProvider | None = None
 
 
 class Drafts(Model):
-    """How long a draft that nobody asks for stays awake, how many each project has, and where."""
+    """The idle time of drafts, their number in each project, and their hosts."""
 
     idle_seconds: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MOST_IDLE)] = 900
     most: Annotated[int, BeforeValidator(_number), Field(ge=0, le=MOST_DRAFTS)] = 200
@@ -250,7 +250,7 @@ class Drafts(Model):
 
 
 class Work(Model):
-    """How many jobs of a project run at a time, and how long ended jobs and events are kept."""
+    """The number of concurrent jobs of a project, and the age of ended jobs and events."""
 
     concurrency: Annotated[int, BeforeValidator(_number), Field(ge=1, le=MOST_CONCURRENCY)] = 50
     keep: Annotated[Duration, AfterValidator(_check_keep)] = "7d"

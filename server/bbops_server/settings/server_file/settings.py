@@ -1,4 +1,4 @@
-"""What a server's file means for the server, and for each of its projects."""
+"""The settings of a server and of its projects, from a server's file."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ _FIXED: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...] = (
     (("files",), ("files",)),
     (("chromium",), ("browser",)),
 )
-"""What only a restart changes, and the settings it becomes."""
+"""The keys that only a restart changes, and their settings."""
 
 
 def server_settings(file: ServerFile, state: Path, given: Mapping[str, Any]) -> Settings:
-    """Return a server's settings; those `given` on the command line come before the file's."""
+    """Return a server's settings; options `given` on the command line override the file."""
     host, port = split_listen(file.bind.data)
     control_host, control_port = split_listen(file.bind.control)
     found = Settings(
@@ -60,17 +60,17 @@ def server_settings(file: ServerFile, state: Path, given: Mapping[str, Any]) -> 
 
 
 def freeze_settings(file: ServerFile) -> tuple[Freeze, ...]:
-    """Return when nothing new goes live."""
+    """Return the times without publications."""
     return tuple(map(read_freeze, file.freeze))
 
 
 def webhook_settings(file: ServerFile) -> tuple[Webhook, ...]:
-    """Return who is told what happens."""
+    """Return the receivers of the server's webhooks."""
     return tuple(map(read_webhook, file.webhooks))
 
 
 def access_settings(file: ServerFile) -> Access:
-    """Return who may come to the control plane."""
+    """Return the settings of access to the control plane."""
     found = [
         Provider(
             one.name, "oidc", one.issuer, one.client_id, one.client_secret_env, one.join_by_email

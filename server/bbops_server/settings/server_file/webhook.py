@@ -14,7 +14,7 @@ from bbops_server.settings import ATTEMPTED, Webhook, WebhookEvent, is_loopback
 
 
 def _check_receiver(text: str) -> str:
-    """Take an address that nobody may listen to on the way."""
+    """Accept an address with an encrypted connection, or on this machine."""
     parts = split(text)
     if parts is None or not _is_guarded(parts) or parts.username is not None or parts.fragment:
         raise PydanticCustomError(
@@ -27,7 +27,7 @@ def _check_receiver(text: str) -> str:
 
 
 def _is_guarded(parts: SplitResult) -> bool:
-    """Return whether the connection must be encrypted."""
+    """Return whether the connection is encrypted, or stays on this machine."""
     host = parts.hostname or ""
     return bool(host) and (
         parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host))
@@ -35,7 +35,7 @@ def _is_guarded(parts: SplitResult) -> bool:
 
 
 class WrittenWebhook(Model):
-    """Who is told what; the secret is a value of the environment, or a stored one."""
+    """A receiver and its events; the secret is a value of the environment, or a stored one."""
 
     url: Annotated[str, AfterValidator(_check_receiver)]
     events: Annotated[list[WebhookEvent], Field(min_length=1)] = list(ATTEMPTED)
@@ -43,8 +43,8 @@ class WrittenWebhook(Model):
 
 
 def check_receivers(written: list[WrittenWebhook]) -> list[WrittenWebhook]:
-    """Take receivers of different addresses: each has one line of messages, and one secret."""
-    urls = [one.url for one in written]
+    """Accept receivers with different addresses: each has one queue and one secret."""
+    urls = [receiver.url for receiver in written]
     for at, url in enumerate(urls):
         if url in urls[:at]:
             raise PydanticCustomError(
@@ -55,9 +55,9 @@ def check_receivers(written: list[WrittenWebhook]) -> list[WrittenWebhook]:
     return written
 
 
-def read_webhook(one: WrittenWebhook) -> Webhook:
-    """Return what was written."""
-    return Webhook(one.url, frozenset(one.events), one.secret_env)
+def read_webhook(written: WrittenWebhook) -> Webhook:
+    """Return the settings of a receiver."""
+    return Webhook(written.url, frozenset(written.events), written.secret_env)
 
 
 # ---- Checks of addresses in `server.yaml`
