@@ -5,15 +5,18 @@ from __future__ import annotations
 from typing import Annotated, Final
 
 import msgspec
-from litestar.params import Body, FromPath, QueryParameter
+from litestar.params import Body, QueryParameter
 
 from bbops.base.errors import ServerError
 from bbops.base.json_work import AgentCall, AgentRun, AgentRunStory, AgentUsage, DecidedCall
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT, VisitedProject
+from bbops_server.control_plane.projects.visited_project import (
+    Visited,
+    VisitedProject,
+    change_both,
+    read_both,
+)
 from bbops_server.control_plane.web.refusals import refuse
-from bbops_server.control_plane.web.routes import change, read
-from bbops_server.control_plane.web.visit import Here
 from bbops_server.process.messages.agents import (
     CountAgentRuns,
     DecideAgentCall,
@@ -37,86 +40,36 @@ class CallDecision(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     approve: bool
 
 
-@read(f"{PROJECT}/agents/runs", Permission.READ_JOBS)
-async def list_runs(
-    visit: Here, name: FromPath[str], agent: Agent = "", limit: Limit = 100
-) -> list[AgentRun]:
+@read_both("/agents/runs", Permission.READ_JOBS)
+async def list_runs(project: Visited, agent: Agent = "", limit: Limit = 100) -> list[AgentRun]:
     """Runs of agents, newest first."""
-    project = VisitedProject.open(visit, name)
     return (await project.ask(ListAgentRuns, agent, limit)).runs
 
 
-@read(f"{PROJECT}/agents/runs/story", Permission.READ_JOBS)
-async def show_run(visit: Here, name: FromPath[str], run: Run) -> AgentRunStory:
+@read_both("/agents/runs/story", Permission.READ_JOBS)
+async def show_run(project: Visited, run: Run) -> AgentRunStory:
     """The steps of a run, its answer, and its calls that needed an approval."""
-    return await find_run(VisitedProject.open(visit, name), run)
+    return await find_run(project, run)
 
 
-@read(f"{PROJECT}/agents/usage", Permission.READ_JOBS)
+@read_both("/agents/usage", Permission.READ_JOBS)
 async def list_usage(
-    visit: Here, name: FromPath[str], seconds: Seconds = 86_400
+    project: Visited, seconds: Seconds = 86_400
 ) -> list[AgentUsage]:  # fmt: skip
     """The number of runs, tokens and money of each agent in the last seconds, by default a day."""
-    return await find_usage(VisitedProject.open(visit, name), seconds)
+    return await find_usage(project, seconds)
 
 
-@read(f"{PROJECT}/agents/calls", Permission.READ_JOBS)
-async def list_calls(
-    visit: Here, name: FromPath[str], agent: Agent = "", limit: Limit = 100
-) -> list[AgentCall]:
+@read_both("/agents/calls", Permission.READ_JOBS)
+async def list_calls(project: Visited, agent: Agent = "", limit: Limit = 100) -> list[AgentCall]:
     """Calls that wait for an approval, oldest first."""
-    project = VisitedProject.open(visit, name)
     return (await project.ask(ListAgentCalls, agent, limit)).calls
 
 
-@change(f"{PROJECT}/agents/calls/decide", Permission.DECIDE_CALLS, status=200)
-async def decide_call(
-    visit: Here, name: FromPath[str], data: Annotated[CallDecision, Body()]
-) -> DecidedCall:
+@change_both("/agents/calls/decide", Permission.DECIDE_CALLS, Permission.RUN_DRAFT_JOBS)
+async def decide_call(project: Visited, data: Annotated[CallDecision, Body()]) -> DecidedCall:
     """Approve or reject a call; its run continues."""
-    return await decide(VisitedProject.open(visit, name), data)
-
-
-@read(f"{DRAFT}/agents/runs", Permission.READ_JOBS)
-async def list_draft_runs(
-    visit: Here, name: FromPath[str], slug: FromPath[str], agent: Agent = "", limit: Limit = 100
-) -> list[AgentRun]:  # fmt: skip
-    """Runs of a draft's agents, newest first."""
-    draft = VisitedProject.open_draft(visit, name, slug)
-    return (await draft.ask(ListAgentRuns, agent, limit)).runs
-
-
-@read(f"{DRAFT}/agents/runs/story", Permission.READ_JOBS)
-async def show_draft_run(
-    visit: Here, name: FromPath[str], slug: FromPath[str], run: Run
-) -> AgentRunStory:
-    """The story of a run in a draft."""
-    return await find_run(VisitedProject.open_draft(visit, name, slug), run)
-
-
-@read(f"{DRAFT}/agents/usage", Permission.READ_JOBS)
-async def list_draft_usage(
-    visit: Here, name: FromPath[str], slug: FromPath[str], seconds: Seconds = 86_400
-) -> list[AgentUsage]:
-    """The usage of a draft's agents, as `GET /api/projects/{name}/agents/usage`."""
-    return await find_usage(VisitedProject.open_draft(visit, name, slug), seconds)
-
-
-@read(f"{DRAFT}/agents/calls", Permission.READ_JOBS)
-async def list_draft_calls(
-    visit: Here, name: FromPath[str], slug: FromPath[str], agent: Agent = "", limit: Limit = 100
-) -> list[AgentCall]:  # fmt: skip
-    """Calls of a draft's agents that wait for an approval."""
-    draft = VisitedProject.open_draft(visit, name, slug)
-    return (await draft.ask(ListAgentCalls, agent, limit)).calls
-
-
-@change(f"{DRAFT}/agents/calls/decide", Permission.RUN_DRAFT_JOBS, status=200)
-async def decide_draft_call(
-    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[CallDecision, Body()]
-) -> DecidedCall:
-    """Approve or reject a call of a draft's agent."""
-    return await decide(VisitedProject.open_draft(visit, name, slug), data)
+    return await decide(project, data)
 
 
 async def find_run(project: VisitedProject, run: str) -> AgentRunStory:
@@ -151,7 +104,4 @@ async def decide(project: VisitedProject, decision: CallDecision) -> DecidedCall
     return answer.decided
 
 
-ROUTES = (
-    list_runs, show_run, list_usage, list_calls, decide_call, list_draft_runs, show_draft_run,
-    list_draft_usage, list_draft_calls, decide_draft_call,
-)  # fmt: skip
+ROUTES = (*list_runs, *show_run, *list_usage, *list_calls, *decide_call)

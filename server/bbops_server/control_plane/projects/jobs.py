@@ -13,7 +13,14 @@ from bbops.base.json_work import ChangedJobs, JobList, JobStory, TaskTicks
 from bbops.runtime.agents.values import AGENTS, work_name
 from bbops.runtime.work.schedules import MAX_TICKS
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT, VisitedProject
+from bbops_server.control_plane.projects.visited_project import (
+    DRAFT,
+    PROJECT,
+    Visited,
+    VisitedProject,
+    change_both,
+    read_both,
+)
 from bbops_server.control_plane.web.refusals import refuse
 from bbops_server.control_plane.web.routes import change, read
 from bbops_server.control_plane.web.visit import Here
@@ -73,57 +80,49 @@ class ReleasedJobs(msgspec.Struct, frozen=True):
     released: int
 
 
-@read(f"{PROJECT}/jobs", Permission.READ_JOBS)
+@read_both("/jobs", Permission.READ_JOBS)
 async def list_jobs(
-    visit: Here, name: FromPath[str], show: Annotated[State, QueryParameter()] = "",
-    limit: Limit = 100,
+    project: Visited, show: Annotated[State, QueryParameter()] = "", limit: Limit = 100
 ) -> JobList:  # fmt: skip
     """Jobs by state, oldest first, and the next ticks. By default, all jobs that have not ended."""
-    return await find_jobs(VisitedProject.open(visit, name), show, limit)
+    return await find_jobs(project, show, limit)
 
 
-@read(f"{PROJECT}/jobs/story", Permission.READ_JOBS)
-async def show_job(visit: Here, name: FromPath[str], job: Name) -> JobStory:
+@read_both("/jobs/story", Permission.READ_JOBS)
+async def show_job(project: Visited, job: Name) -> JobStory:
     """A job's payload, cause, attempts and steps."""
-    return await find_story(VisitedProject.open(visit, name), job)
+    return await find_story(project, job)
 
 
-@change(f"{PROJECT}/jobs/run", Permission.RETRY_JOBS, status=200)
-async def run_job(visit: Here, name: FromPath[str], data: Annotated[OneJob, Body()]) -> ChangedJobs:
+@change_both("/jobs/run", Permission.RETRY_JOBS, Permission.RUN_DRAFT_JOBS)
+async def run_job(project: Visited, data: Annotated[OneJob, Body()]) -> ChangedJobs:
     """Run a held or delayed job now."""
-    return await change_jobs(VisitedProject.open(visit, name), "start", data.job)
+    return await change_jobs(project, "start", data.job)
 
 
-@change(f"{PROJECT}/jobs/retry", Permission.RETRY_JOBS, status=200)
-async def retry_job(
-    visit: Here, name: FromPath[str], data: Annotated[RetryRequest, Body()]
-) -> ChangedJobs:
+@change_both("/jobs/retry", Permission.RETRY_JOBS, Permission.RUN_DRAFT_JOBS)
+async def retry_job(project: Visited, data: Annotated[RetryRequest, Body()]) -> ChangedJobs:
     """Run a dead, held or delayed job now."""
-    project = VisitedProject.open(visit, name)
     return await change_jobs(project, "retry", data.job, from_start=data.from_start)
 
 
-@change(f"{PROJECT}/jobs/cancel", Permission.RETRY_JOBS, status=200)
-async def cancel_job(
-    visit: Here, name: FromPath[str], data: Annotated[OneJob, Body()]
-) -> ChangedJobs:
+@change_both("/jobs/cancel", Permission.RETRY_JOBS, Permission.RUN_DRAFT_JOBS)
+async def cancel_job(project: Visited, data: Annotated[OneJob, Body()]) -> ChangedJobs:
     """End a job without running it; a running job ends at its next step."""
-    return await change_jobs(VisitedProject.open(visit, name), "cancel", data.job)
+    return await change_jobs(project, "cancel", data.job)
 
 
 @change(f"{PROJECT}/jobs/hold", Permission.MANAGE_JOBS, status=200)
 async def hold_jobs(visit: Here, name: FromPath[str]) -> ChangedJobs:
-    """Hold all waiting jobs until they are released. ReleasedJobs jobs continue."""
+    """Hold all waiting jobs until they are released. Running jobs continue."""
     return await change_jobs(VisitedProject.open(visit, name), "hold")
 
 
-@change(f"{PROJECT}/jobs/release", Permission.MANAGE_JOBS, status=200)
-async def release_jobs(
-    visit: Here, name: FromPath[str], data: Annotated[ReleaseRequest, Body()]
-) -> ChangedJobs:
+@change_both("/jobs/release", Permission.MANAGE_JOBS, Permission.RUN_DRAFT_JOBS)
+async def release_jobs(project: Visited, data: Annotated[ReleaseRequest, Body()]) -> ChangedJobs:
     """Release held jobs."""
-    project = VisitedProject.open(visit, name)
-    return await change_jobs(project, "release", data.job, restored=data.restored)
+    restored = data.restored and project.is_live  # a draft's database is never restored
+    return await change_jobs(project, "release", data.job, restored=restored)
 
 
 @read(f"{PROJECT}/tasks/next", Permission.READ_JOBS)
@@ -140,72 +139,10 @@ async def list_ticks(
     return tasks
 
 
-@change(f"{PROJECT}/tasks/run", Permission.MANAGE_JOBS, status=200)
-async def run_task(
-    visit: Here, name: FromPath[str], data: Annotated[OneTask, Body()]
-) -> ChangedJobs:
+@change_both("/tasks/run", Permission.MANAGE_JOBS, Permission.RUN_DRAFT_JOBS)
+async def run_task(project: Visited, data: Annotated[OneTask, Body()]) -> ChangedJobs:
     """Run a task now, beside its schedule."""
-    return await start_task(VisitedProject.open(visit, name), data.task)
-
-
-@read(f"{DRAFT}/jobs", Permission.READ_JOBS)
-async def list_draft_jobs(
-    visit: Here, name: FromPath[str], slug: FromPath[str],
-    show: Annotated[State, QueryParameter()] = "", limit: Limit = 100,
-) -> JobList:  # fmt: skip
-    """The jobs of a draft, as `GET /api/projects/{name}/jobs`."""
-    return await find_jobs(VisitedProject.open_draft(visit, name, slug), show, limit)
-
-
-@read(f"{DRAFT}/jobs/story", Permission.READ_JOBS)
-async def show_draft_job(
-    visit: Here, name: FromPath[str], slug: FromPath[str], job: Name
-) -> JobStory:
-    """The history of a draft's job."""
-    return await find_story(VisitedProject.open_draft(visit, name, slug), job)
-
-
-@change(f"{DRAFT}/jobs/release", Permission.RUN_DRAFT_JOBS, status=200)
-async def release_draft_jobs(
-    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[ReleaseRequest, Body()]
-) -> ChangedJobs:
-    """Run a held job of a draft, or all of them."""
-    draft = VisitedProject.open_draft(visit, name, slug)
-    return await change_jobs(draft, "release", data.job)
-
-
-@change(f"{DRAFT}/jobs/run", Permission.RUN_DRAFT_JOBS, status=200)
-async def run_draft_job(
-    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[OneJob, Body()]
-) -> ChangedJobs:
-    """Run a held or delayed job of a draft now."""
-    return await change_jobs(VisitedProject.open_draft(visit, name, slug), "start", data.job)
-
-
-@change(f"{DRAFT}/jobs/retry", Permission.RUN_DRAFT_JOBS, status=200)
-async def retry_draft_job(
-    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[RetryRequest, Body()]
-) -> ChangedJobs:
-    """Run a dead or held job of a draft."""
-    draft = VisitedProject.open_draft(visit, name, slug)
-    return await change_jobs(draft, "retry", data.job, from_start=data.from_start)
-
-
-@change(f"{DRAFT}/jobs/cancel", Permission.RUN_DRAFT_JOBS, status=200)
-async def cancel_draft_job(
-    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[OneJob, Body()]
-) -> ChangedJobs:
-    """End a job of a draft without running it."""
-    draft = VisitedProject.open_draft(visit, name, slug)
-    return await change_jobs(draft, "cancel", data.job)
-
-
-@change(f"{DRAFT}/tasks/run", Permission.RUN_DRAFT_JOBS, status=200)
-async def run_draft_task(
-    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[OneTask, Body()]
-) -> ChangedJobs:
-    """Run a task of a draft now."""
-    return await start_task(VisitedProject.open_draft(visit, name, slug), data.task)
+    return await start_task(project, data.task)
 
 
 @change(f"{DRAFT}/work", Permission.RUN_DRAFT_JOBS, status=200)
@@ -271,7 +208,6 @@ def _missing_task(given: str) -> HTTPException:
 
 
 ROUTES = (
-    list_jobs, show_job, run_job, retry_job, cancel_job, hold_jobs, release_jobs, list_ticks,
-    run_task, list_draft_jobs, show_draft_job, release_draft_jobs, run_draft_job,
-    retry_draft_job, cancel_draft_job, run_draft_task, run_draft_work,
+    *list_jobs, *show_job, *run_job, *retry_job, *cancel_job, hold_jobs, *release_jobs, list_ticks,
+    *run_task, run_draft_work,
 )  # fmt: skip

@@ -11,9 +11,14 @@ from litestar.params import Body, FromPath
 
 from bbops.interfaces.answers import ApiKeyInfo, IssuedKey
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.projects.visited_project import DRAFT, PROJECT, VisitedProject
+from bbops_server.control_plane.projects.visited_project import (
+    Visited,
+    VisitedProject,
+    change_both,
+    read_both,
+)
 from bbops_server.control_plane.web.frame import Panel
-from bbops_server.control_plane.web.routes import change, page, read
+from bbops_server.control_plane.web.routes import page
 from bbops_server.control_plane.web.visit import Here
 from bbops_server.process.messages.api_keys import IssueKey, ListKeys, RevokeKey, RotateKey
 
@@ -48,63 +53,38 @@ class EndedKey(msgspec.Struct, frozen=True):
     id: str
 
 
-@read(f"{PROJECT}/keys", Permission.MANAGE_KEYS)
-async def list_keys(visit: Here, name: FromPath[str]) -> list[ApiKeyInfo]:
+@read_both("/keys", Permission.MANAGE_KEYS, Permission.MANAGE_DRAFT_KEYS)
+async def list_keys(project: Visited) -> list[ApiKeyInfo]:
     """Every API key with expired and revoked ones, newest first; never the keys themselves."""
-    return await _list(VisitedProject.open(visit, name))
+    return await _list(project)
 
 
-@change(f"{PROJECT}/keys", Permission.MANAGE_KEYS, status=201)
-async def issue_key(visit: Here, name: FromPath[str], data: Annotated[NewKey, Body()]) -> IssuedKey:
+@change_both("/keys", Permission.MANAGE_KEYS, Permission.MANAGE_DRAFT_KEYS, status=201)
+async def issue_key(project: Visited, data: Annotated[NewKey, Body()]) -> IssuedKey:
     """Create a key. It is shown only once."""
-    return await _issue(VisitedProject.open(visit, name), data)
+    key = await project.ask(IssueKey, data.name, data.channels, data.expires_in, data.claims)
+    await project.note("issue API key", f"{key.id} {data.name}")
+    return IssuedKey(key.id, key.key)
 
 
-@change(f"{PROJECT}/keys/{{key:str}}/rotate", Permission.MANAGE_KEYS, status=201)
+@change_both(
+    "/keys/{key:str}/rotate", Permission.MANAGE_KEYS, Permission.MANAGE_DRAFT_KEYS, status=201
+)
 async def rotate_key(
-    visit: Here, name: FromPath[str], key: FromPath[str], data: Annotated[Overlap, Body()]
+    project: Visited, key: FromPath[str], data: Annotated[Overlap, Body()]
 ) -> IssuedKey:
     """Replace a key, given by id or prefix. The old key stays valid for `overlap`."""
-    return await _rotate(VisitedProject.open(visit, name), key, data)
+    new = await project.ask(RotateKey, key, data.overlap)
+    await project.note("rotate API key", f"{key} becomes {new.id}")
+    return IssuedKey(new.id, new.key)
 
 
-@change(f"{PROJECT}/keys/{{key:str}}/revoke", Permission.MANAGE_KEYS, status=200)
-async def revoke_key(visit: Here, name: FromPath[str], key: FromPath[str]) -> EndedKey:
+@change_both("/keys/{key:str}/revoke", Permission.MANAGE_KEYS, Permission.MANAGE_DRAFT_KEYS)
+async def revoke_key(project: Visited, key: FromPath[str]) -> EndedKey:
     """Revoke a key, given by id or prefix."""
-    return await _revoke(VisitedProject.open(visit, name), key)
-
-
-@read(f"{DRAFT}/keys", Permission.MANAGE_DRAFT_KEYS)
-async def list_draft_keys(
-    visit: Here, name: FromPath[str], slug: FromPath[str]
-) -> list[ApiKeyInfo]:
-    """Every API key of a draft. A draft that is reset loses its keys."""
-    return await _list(VisitedProject.open_draft(visit, name, slug))
-
-
-@change(f"{DRAFT}/keys", Permission.MANAGE_DRAFT_KEYS, status=201)
-async def issue_draft_key(
-    visit: Here, name: FromPath[str], slug: FromPath[str], data: Annotated[NewKey, Body()]
-) -> IssuedKey:
-    """Create a key that is valid only in a draft."""
-    return await _issue(VisitedProject.open_draft(visit, name, slug), data)
-
-
-@change(f"{DRAFT}/keys/{{key:str}}/rotate", Permission.MANAGE_DRAFT_KEYS, status=201)
-async def rotate_draft_key(
-    visit: Here, name: FromPath[str], slug: FromPath[str], key: FromPath[str],
-    data: Annotated[Overlap, Body()],
-) -> IssuedKey:  # fmt: skip
-    """Replace a key of a draft."""
-    return await _rotate(VisitedProject.open_draft(visit, name, slug), key, data)
-
-
-@change(f"{DRAFT}/keys/{{key:str}}/revoke", Permission.MANAGE_DRAFT_KEYS, status=200)
-async def revoke_draft_key(
-    visit: Here, name: FromPath[str], slug: FromPath[str], key: FromPath[str]
-) -> EndedKey:
-    """Revoke a key of a draft."""
-    return await _revoke(VisitedProject.open_draft(visit, name, slug), key)
+    revoked = await project.ask(RevokeKey, key)
+    await project.note("revoke API key", revoked.id)
+    return EndedKey(revoked.id)
 
 
 @page("/projects/{name:str}/keys", Permission.MANAGE_KEYS)
@@ -116,24 +96,6 @@ async def show_keys(visit: Here, name: FromPath[str]) -> Response[Any]:
 
 async def _list(project: VisitedProject) -> list[ApiKeyInfo]:
     return msgspec.convert((await project.ask(ListKeys)).keys, list[ApiKeyInfo])
-
-
-async def _issue(project: VisitedProject, new: NewKey) -> IssuedKey:
-    key = await project.ask(IssueKey, new.name, new.channels, new.expires_in, new.claims)
-    await project.note("issue API key", f"{key.id} {new.name}")
-    return IssuedKey(key.id, key.key)
-
-
-async def _rotate(project: VisitedProject, old: str, overlap: Overlap) -> IssuedKey:
-    key = await project.ask(RotateKey, old, overlap.overlap)
-    await project.note("rotate API key", f"{old} becomes {key.id}")
-    return IssuedKey(key.id, key.key)
-
-
-async def _revoke(project: VisitedProject, key: str) -> EndedKey:
-    revoked = await project.ask(RevokeKey, key)
-    await project.note("revoke API key", revoked.id)
-    return EndedKey(revoked.id)
 
 
 def _with_dates(key: ApiKeyInfo) -> dict[str, Any]:
@@ -149,7 +111,4 @@ def _with_dates(key: ApiKeyInfo) -> dict[str, Any]:
 
 
 PANEL = Panel("Team", 30, "API keys", "key", "/keys", Permission.MANAGE_KEYS)
-ROUTES = (
-    list_keys, issue_key, rotate_key, revoke_key,
-    show_keys, list_draft_keys, issue_draft_key, rotate_draft_key, revoke_draft_key,
-)  # fmt: skip
+ROUTES = (*list_keys, *issue_key, *rotate_key, *revoke_key, show_keys)

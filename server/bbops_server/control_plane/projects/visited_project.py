@@ -1,17 +1,22 @@
-"""A project or draft as a visitor uses it: requests to its processes, and the audit log."""
+"""A project or draft as a visitor uses it: its routes, requests to its processes, the audit log."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Concatenate, Final, ParamSpec
+from typing import Any, Concatenate, Final, ParamSpec
 
+from litestar.di import NamedDependency, Provide
 from litestar.exceptions import NotFoundException
+from litestar.handlers import HTTPRouteHandler
+from litestar.params import FromPath, SkipValidation
 
 from bbops.base.errors import BbopsError
+from bbops_server.accounts.rules import Permission
 from bbops_server.control_plane.web.frame import asked_draft
 from bbops_server.control_plane.web.refusals import refuse
-from bbops_server.control_plane.web.visit import Visit
+from bbops_server.control_plane.web.routes import change, read
+from bbops_server.control_plane.web.visit import Here, Visit
 from bbops_server.process.messages.request import A, RequestMessage
 from bbops_server.publish.processes.project_client import ProjectClient
 
@@ -78,3 +83,50 @@ class VisitedProject:
     async def note(self, action: str, text: str) -> None:
         """Write a line of the audit log."""
         await self.visit.note(action, object=f"{self.label} {text}")
+
+
+# ---- Routes of a live project and of its drafts, with one handler for both
+
+Visited = NamedDependency[SkipValidation[VisitedProject]]
+"""The type of a handler's parameter `project`."""
+
+PairDecorator = Callable[[Callable[..., Any]], tuple[HTTPRouteHandler, HTTPRouteHandler]]
+
+
+def _open_live(visit: Here, name: FromPath[str]) -> VisitedProject:
+    return VisitedProject.open(visit, name)
+
+
+def _open_draft(visit: Here, name: FromPath[str], slug: FromPath[str]) -> VisitedProject:
+    return VisitedProject.open_draft(visit, name, slug)
+
+
+_LIVE: Final = {"project": Provide(_open_live, sync_to_thread=False)}
+_DRAFT: Final = {"project": Provide(_open_draft, sync_to_thread=False)}
+
+
+def read_both(path: str, live: Permission, draft: Permission | None = None) -> PairDecorator:
+    """Return a decorator for an API call that reads a live project or a draft.
+
+    Args:
+        path: the path below the project or draft.
+        live: the permission for the live project.
+        draft: the permission for a draft; `live` by default.
+    """
+    return lambda handler: (
+        read(PROJECT + path, live, dependencies=_LIVE)(handler),
+        read(DRAFT + path, draft or live, dependencies=_DRAFT)(handler),
+    )
+
+
+def change_both(
+    path: str, live: Permission, draft: Permission | None = None, *, status: int = 200
+) -> PairDecorator:
+    """Return a decorator for an API call that changes a live project or a draft.
+
+    Arguments are as for `read_both`.
+    """
+    return lambda handler: (
+        change(PROJECT + path, live, status=status, dependencies=_LIVE)(handler),
+        change(DRAFT + path, draft or live, status=status, dependencies=_DRAFT)(handler),
+    )

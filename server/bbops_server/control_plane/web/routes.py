@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from litestar import Request, get, post
 from litestar.connection import ASGIConnection
+from litestar.di import Provide
 from litestar.exceptions import HTTPException, NotFoundException, PermissionDeniedException
 from litestar.handlers import BaseRouteHandler, HTTPRouteHandler
 
@@ -35,14 +36,20 @@ def form(path: str, permission: Permission) -> RouteDecorator:
     return post(path, include_in_schema=False, status_code=200, opt=opt)
 
 
-def read(path: str, permission: Permission) -> RouteDecorator:
+def read(
+    path: str, permission: Permission, dependencies: Mapping[str, Provide] | None = None
+) -> RouteDecorator:
     """Return a decorator for an API call that changes nothing."""
-    return get(path, opt={PERMISSION: permission})
+    return get(path, opt={PERMISSION: permission}, dependencies=dependencies)
 
 
-def change(path: str, permission: Permission, *, status: int = 202) -> RouteDecorator:
+def change(
+    path: str, permission: Permission, *, status: int = 202,
+    dependencies: Mapping[str, Provide] | None = None,
+) -> RouteDecorator:  # fmt: skip
     """Return a decorator for an API call that changes something."""
-    return post(path, status_code=status, opt={PERMISSION: permission})
+    opt = {PERMISSION: permission}
+    return post(path, status_code=status, opt=opt, dependencies=dependencies)
 
 
 # ---- Admit requests whose caller has the permission of the route, and reject others
