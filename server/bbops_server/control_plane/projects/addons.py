@@ -10,10 +10,7 @@ from litestar.params import Body, FromPath
 
 from bbops.base.json_work import TestedAddon
 from bbops_server.accounts.rules import Permission
-from bbops_server.control_plane.projects.visited_project import (
-    Visited,
-    change_both,
-)
+from bbops_server.control_plane.projects.visited_project import Visited, change_both
 from bbops_server.control_plane.web.visit import too_many_attempts
 from bbops_server.process.messages.api_keys import TryAddon
 

@@ -53,9 +53,7 @@ async def show_run(project: Visited, run: Run) -> AgentRunStory:
 
 
 @read_both("/agents/usage", Permission.READ_JOBS)
-async def list_usage(
-    project: Visited, seconds: Seconds = 86_400
-) -> list[AgentUsage]:  # fmt: skip
+async def list_usage(project: Visited, seconds: Seconds = 86_400) -> list[AgentUsage]:
     """The number of runs, tokens and money of each agent in the last seconds, by default a day."""
     return await find_usage(project, seconds)
 

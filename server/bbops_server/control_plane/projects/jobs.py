@@ -121,8 +121,7 @@ async def hold_jobs(visit: Here, name: FromPath[str]) -> ChangedJobs:
 @change_both("/jobs/release", Permission.MANAGE_JOBS, Permission.RUN_DRAFT_JOBS)
 async def release_jobs(project: Visited, data: Annotated[ReleaseRequest, Body()]) -> ChangedJobs:
     """Release held jobs."""
-    restored = data.restored and project.is_live  # a draft's database is never restored
-    return await change_jobs(project, "release", data.job, restored=restored)
+    return await change_jobs(project, "release", data.job, restored=data.restored)
 
 
 @read(f"{PROJECT}/tasks/next", Permission.READ_JOBS)
